@@ -1,0 +1,37 @@
+# Everything a developer runs. Each target prepares its own environment in .venv; ARGS="…" is passed on.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup test check demo bench clean
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+setup: $(READY)  ## make .venv with Windrow and the pinned packages (again only when they change)
+
+$(READY): pyproject.toml constraints.txt scripts/setup
+	@scripts/setup .venv
+	@touch $@
+
+test: $(READY)  ## run the tests and the examples in the documentation
+	@$(BIN)/pytest $(ARGS)
+
+check: $(READY)  ## formatting, lint, types, import layers, the repository itself
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/check_repository.py
+
+demo: $(READY)  ## join three generated streams, with a live table
+	@$(BIN)/windrow demo $(ARGS)
+
+bench: $(READY)  ## measure against DuckDB, Polars and hand-written loops
+	@$(BIN)/windrow bench $(ARGS)
+
+clean:  ## remove .venv, caches and build products
+	@rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
+	@find src tests scripts -type d -name __pycache__ -prune -exec rm -rf {} +

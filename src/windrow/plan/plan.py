@@ -1,0 +1,91 @@
+"""The plan: one frozen value that says how batches are run, with a JSON form.
+
+Everything that decides ends in a plan, everything that runs takes one:
+
+    policy    who drives: in which order the streams' new rows run                       (windrow.plan.drivers)
+    paths     for each driver the steps to take, each with the method that searches it    (windrow.plan.order, windrow.plan.methods)
+
+A plan with nothing restricted, which is what these fields can say, is the exact join.
+
+>>> step = Step("b", "hashed", conjuncts=(0,), leading=(0,), narrowing=(), why="a.k = b.k is an equality")
+>>> plan = Plan("timestamp", (Path("a", (step,)),))
+>>> Plan.from_json(plan.to_json()) == plan
+True
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from windrow.errors import PlanError
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A probe of the store of `stream`. Conjuncts are named by their place in the query's list.
+
+    `conjuncts` become checkable here; `leading` of them are what the method searches by; `narrowing` of them are conditions on the
+    store's event time, which restrict the rows to look at whatever the method is.
+    """
+
+    stream: str
+    method: str
+    conjuncts: tuple[int, ...]
+    leading: tuple[int, ...]
+    narrowing: tuple[int, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """How a new row of `driver` becomes results (R_i in the papers)."""
+
+    driver: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How batches are run."""
+
+    policy: str
+    paths: tuple[Path, ...]
+
+    def path(self, driver: str) -> Path:
+        """The path of a driver."""
+        for path in self.paths:
+            if path.driver == driver:
+                return path
+        raise PlanError(f"the plan has no path for '{driver}'", hint="plan the query again")
+
+    def to_json(self) -> str:
+        """The plan as text, with its format's version."""
+        return json.dumps({"version": FORMAT_VERSION, **asdict(self)}, indent=2)
+
+    @staticmethod
+    def from_json(text: str) -> Plan:
+        """The plan that `to_json` wrote; another version or shape is refused."""
+        try:
+            value = json.loads(text)
+            version = value["version"]
+            if version != FORMAT_VERSION:
+                raise PlanError(f"the plan has format version {version}, this is {FORMAT_VERSION}", hint="plan the query again")
+            return Plan(str(value["policy"]), tuple(_path(path) for path in value["paths"]))
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, PlanError):
+                raise
+            raise PlanError(f"this is not a plan: {type(error).__name__} {error}", place=text[:60], hint="plan the query again") from error
+
+
+def _path(value: Mapping[str, Any]) -> Path:
+    return Path(str(value["driver"]), tuple(_step(step) for step in value["steps"]))
+
+
+def _step(value: Mapping[str, Any]) -> Step:
+    numbers = {field: tuple(int(number) for number in value[field]) for field in ("conjuncts", "leading", "narrowing")}
+    return Step(str(value["stream"]), str(value["method"]), why=str(value["why"]), **numbers)

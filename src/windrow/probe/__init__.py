@@ -1,0 +1,1 @@
+"""How a step matches: kernels that propose candidate pairs, and compiled predicates that decide."""

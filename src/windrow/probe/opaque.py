@@ -1,0 +1,198 @@
+"""Functions of the user's: compiled where they compile, over arrays where declared so, else one call a row.
+
+    mode          called with
+    vectorised    NumPy arrays, all rows at once; has to return an array of as many values
+    auto          machine words, in a compiled loop, if Numba can compile the function for them; else as `pair`
+    pair          Python values, once a row
+
+A row with a NULL argument gives NULL without a call. NaN returned is NULL. What the function raises, or returns that is not of its
+declared type, ends the query with a `FunctionError` that shows the arguments.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+import pyarrow as pa
+
+from windrow.errors import FunctionError
+from windrow.query import types
+from windrow.query.expression import Call
+from windrow.query.spec import UserFunction
+from windrow.query.types import Kind, Type
+from windrow.store.operand import NUMPY, Array, Form, Operand, from_arrow, to_arrow
+
+_compiled_loops: dict[Callable[..., Any], Callable[..., Any] | None] = {}
+
+
+def call_user_function(function: UserFunction, node: Call, operands: Sequence[Operand]) -> Operand:
+    """The function's values over the rows of its arguments."""
+    argument_types = [argument.type for argument in node.arguments]
+    known = _known(operands, argument_types)
+    count = len(operands[0]) if operands else 0
+    rows = np.flatnonzero(known) if known is not None else None
+    taken = [operand if rows is None else _take(operand, type_, rows) for operand, type_ in zip(operands, argument_types, strict=True)]
+    values = _call(function, taken, argument_types, count if rows is None else len(rows))
+    return _spread(values, rows, count, function.result)
+
+
+def _call(function: UserFunction, operands: Sequence[Operand], argument_types: Sequence[Type], count: int) -> Operand:
+    if function.mode == "vectorised":
+        return _vectorised(function, [_column(o, t) for o, t in zip(operands, argument_types, strict=True)], count)
+    if function.mode == "auto" and all(operand.form in (Form.NUMBER, Form.VECTOR) for operand in operands) and _is_word(function.result):
+        values = _compiled(function, [operand.values for operand in operands], argument_types, count)
+        if values is not None:
+            return Operand(Form.NUMBER, (values,))
+    columns = [_python_values(o, t) for o, t in zip(operands, argument_types, strict=True)]
+    return _from_python([_one(function, arguments) for arguments in zip(*columns, strict=True)], function)
+
+
+def _compiled(function: UserFunction, arrays: list[Array], argument_types: Sequence[Type], count: int) -> Array | None:
+    """The values from a compiled loop; None where the function does not compile for these arguments, or raised."""
+    if any(t.kind is Kind.DECIMAL or t.is_time or t.kind in (Kind.DATE, Kind.INTERVAL) for t in argument_types):
+        return None
+    if function.function not in _compiled_loops:
+        _compiled_loops[function.function] = _loop(function.function, len(arrays))
+    loop = _compiled_loops[function.function]
+    if loop is None:
+        return None
+    values = np.empty(count, NUMPY[function.result.kind])
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            loop(values, *arrays)
+    except Exception:  # whatever it is, the call in Python says it with the arguments
+        _compiled_loops[function.function] = None
+        return None
+    return values
+
+
+def _loop(function: Callable[..., Any], arity: int) -> Callable[..., Any] | None:
+    """A compiled loop that calls the compiled function with element k of each array."""
+    try:
+        inner = function if hasattr(function, "py_func") else numba.njit(function)
+    except Exception:
+        return None
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+    def one(values: Any, a: Any) -> None:
+        for k in range(len(values)):
+            values[k] = inner(a[k])
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+    def two(values: Any, a: Any, b: Any) -> None:
+        for k in range(len(values)):
+            values[k] = inner(a[k], b[k])
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+    def three(values: Any, a: Any, b: Any, c: Any) -> None:
+        for k in range(len(values)):
+            values[k] = inner(a[k], b[k], c[k])
+
+    @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+    def four(values: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+        for k in range(len(values)):
+            values[k] = inner(a[k], b[k], c[k], d[k])
+
+    return {1: one, 2: two, 3: three, 4: four}.get(arity)
+
+
+def _vectorised(function: UserFunction, columns: list[Array], count: int) -> Operand:
+    try:
+        returned = np.asarray(function.function(*columns))
+    except Exception as error:
+        raise FunctionError(
+            f"user function '{function.name}' raised {type(error).__name__}: {error}", hint="it is called with arrays; make it handle every row"
+        ) from error
+    if returned.shape != (count,):
+        raise FunctionError(
+            f"user function '{function.name}' returned shape {returned.shape} for {count} rows", hint="a vectorised function returns one value a row"
+        )
+    if not _is_word(function.result):
+        return _from_python(returned.tolist(), function)
+    if returned.dtype.kind not in "biuf" or (returned.dtype.kind == "f" and not function.result.is_float):
+        raise FunctionError(f"user function '{function.name}' returned {returned.dtype} values, declared {function.result}", hint="return the declared type")
+    return Operand(Form.NUMBER, (returned.astype(NUMPY[function.result.kind]),))
+
+
+def _one(function: UserFunction, arguments: tuple[Any, ...]) -> Any:
+    try:
+        return function.function(*arguments)
+    except Exception as error:
+        shown = ", ".join(repr(argument)[:60] for argument in arguments)
+        raise FunctionError(
+            f"user function '{function.name}' raised {type(error).__name__}: {error}",
+            place=f"{function.name}({shown})",
+            hint="make it return None for what it cannot handle",
+        ) from error
+
+
+def _from_python(values: list[Any], function: UserFunction) -> Operand:
+    target = types.to_arrow(function.result)
+    if function.result.is_float:
+        values = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+    try:
+        return from_arrow(pa.array(values, target), function.result)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        wrong = next((value for value in values if not _converts(value, target)), None)
+        raise FunctionError(
+            f"user function '{function.name}' returned {wrong!r}, declared {function.result}", hint="return the declared type, or None for NULL"
+        ) from error
+
+
+def _converts(value: Any, target: pa.DataType) -> bool:
+    try:
+        pa.array([value], target)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return False
+    return True
+
+
+def _is_word(type_: Type) -> bool:
+    return type_.kind in (Kind.BOOLEAN, Kind.BIGINT, Kind.INTEGER, Kind.DOUBLE, Kind.FLOAT)
+
+
+def _known(operands: Sequence[Operand], argument_types: Sequence[Type]) -> Array | None:
+    """For which rows no argument is NULL; None where that is all of them."""
+    known: Array | None = None
+    for operand, type_ in zip(operands, argument_types, strict=True):
+        valid = ~np.isnan(operand.values) if type_.is_float else operand.valid
+        if valid is not None and not valid.all():
+            known = valid if known is None else known & valid
+    return known
+
+
+def _take(operand: Operand, type_: Type, rows: Array) -> Operand:
+    if operand.form is Form.TEXT and operand.arrow is not None:
+        return from_arrow(operand.arrow.take(pa.array(rows)), type_)
+    return Operand(operand.form, (operand.values[rows],))
+
+
+def _column(operand: Operand, type_: Type) -> Array:
+    if operand.form is Form.VECTOR or (operand.form is Form.NUMBER and (type_.is_float or type_.is_integer or type_.kind is Kind.BOOLEAN)):
+        return operand.values
+    return np.asarray(to_arrow(operand, type_).to_numpy(zero_copy_only=False))
+
+
+def _python_values(operand: Operand, type_: Type) -> list[Any]:
+    return list(operand.values) if operand.form is Form.VECTOR else list(to_arrow(operand, type_).to_pylist())
+
+
+def _spread(values: Operand, rows: Array | None, count: int, result: Type) -> Operand:
+    """Put values computed for some rows back in their places; the other rows are NULL."""
+    if rows is None:
+        return values
+    if values.form is Form.TEXT:
+        places = np.full(count, -1, np.int64)
+        places[rows] = np.arange(len(rows))
+        return from_arrow(to_arrow(values, result).take(pa.array(places, mask=places < 0)), result)
+    spread = np.full(count, np.nan if result.is_float else 0, values.values.dtype)
+    spread[rows] = values.values
+    valid = np.zeros(count, np.bool_)
+    valid[rows] = True if values.valid is None else values.valid
+    return Operand(Form.NUMBER, (spread,), None if result.is_float else valid)

@@ -1,0 +1,252 @@
+"""One step of a path: partial results on one side, the segments of a store on the other, matching pairs out.
+
+    partial rows ──┐  search values (once a batch)
+                   ├─ propose ──▶ pairs ──▶ compiled conjuncts ──▶ conjuncts with array functions ──▶ matches
+    a segment ─────┘  index (once a segment)
+
+The method proposes, the conjuncts decide: `loop` decides while it proposes, `hashed` on machine words needs no further decision
+on its own equality, `matrix` is sure of what lies outside its error margin; everything else is filtered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.probe import hashed, matrix, sorted as ordered
+from windrow.probe.bounds import joint_key, range_keys
+from windrow.probe.compile import Kernel, Source, compile_filter, compile_loop
+from windrow.probe.evaluate import Evaluator, Frame
+from windrow.probe.pairs import CAPACITY, Pairs, Rows
+from windrow.probe.rules import is_compiled_whole
+from windrow.query.expression import Expression, Literal, streams_of
+from windrow.query.predicate import Equality, Range, Search, Similarity, leaves_of
+from windrow.store.operand import Array, Form, Operand, from_arrow
+from windrow.store.segment import Segment
+
+Proposer = Callable[[Segment, Rows | None, Rows | None], Iterator[Pairs]]
+
+
+@dataclass
+class Work:
+    """What probing did, in counts: pairs looked at, pairs proposed by an index, pairs that matched."""
+
+    compared: int = 0
+    proposed: int = 0
+    matched: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """The form of each leaf expression, and whether rows with a NULL there can be in a window."""
+
+    forms: dict[Expression, Form]
+    nullable: frozenset[Expression]
+
+    def sources(self, conjuncts: Sequence[Expression], target: str) -> dict[Expression, Source]:
+        found: dict[Expression, Source] = {}
+        for conjunct in conjuncts:
+            for leaf in leaves_of(conjunct):
+                side = "stored" if streams_of(leaf) == {target} else "probe"
+                found[leaf] = Source(side, self.forms[leaf], leaf in self.nullable)
+        return found
+
+
+@dataclass
+class StepProbe:
+    """A step made ready: which searches lead, and which conjuncts are left to decide.
+
+    `conjuncts` are all that become checkable here; `leading` are the searches the method uses (none for a loop).
+    """
+
+    target: str
+    method: str
+    conjuncts: tuple[Expression, ...]
+    leading: tuple[tuple[Expression, Search], ...]
+    narrowing: tuple[Range, ...]
+    leaves: Leaves
+    evaluator: Evaluator
+    work: Work = field(default_factory=Work)
+
+    def __post_init__(self) -> None:
+        self.deciding = tuple(c for c in self.conjuncts if is_compiled_whole(c))
+        self.arrayed = tuple(c for c in self.conjuncts if c not in self.deciding)
+        if self.method == "hashed" and len(self.leading) == 1 and isinstance(self.leading[0][1], Equality) and self.leading[0][1].exact:
+            self.deciding = tuple(c for c in self.deciding if c != self.leading[0][0])
+        self.only_leading = len(self.leading) == 1 and self.deciding == (self.leading[0][0],)
+
+    def begin(self, frame: Frame) -> Probing:
+        """Compute what the partial rows look for; the result probes one segment after the other."""
+        searches = [search for _, search in self.leading]
+        proposer: Proposer
+        if self.method == "hashed":
+            proposer = self._hashed([s for s in searches if isinstance(s, Equality)], frame)
+        elif self.method == "sorted":
+            proposer = self._sorted([s for s in searches if isinstance(s, Range)], frame)
+        elif self.method == "matrix":
+            return Probing(self, frame, None, self._similar([s for s in searches if isinstance(s, Similarity)][0], frame))
+        else:
+            return Probing(self, frame, self._looped(frame), None)
+        return Probing(self, frame, proposer, None)
+
+    def narrow(self, frame: Frame) -> tuple[Array, Array] | None:
+        """The range of event time (microseconds) that conditions on the time column itself leave."""
+        return range_keys(self.narrowing, self.evaluator, frame) if self.narrowing else None
+
+    def _hashed(self, searches: list[Equality], frame: Frame) -> Proposer:
+        keys = tuple(search.key for search in searches)
+        values = [search.value for search in searches]
+        words, valid = joint_key(values, [self.evaluator.evaluate(value, frame) for value in values])
+        prepared = hashed.prepare(words, valid)
+
+        def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
+            index = segment.index(("hashed", keys), lambda: hashed.build(*joint_key(keys, [_stored(segment, key) for key in keys])))
+            return hashed.propose(index, prepared, row_low, row_high)
+
+        return propose
+
+    def _sorted(self, searches: list[Range], frame: Frame) -> Proposer:
+        key = searches[0].key
+        prepared = ordered.prepare(*range_keys(searches, self.evaluator, frame))
+
+        def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
+            operand = _stored(segment, key)
+            index = segment.index(("sorted", key), lambda: ordered.build(operand.values, operand.valid))
+            by_row = operand.values if operand.values.dtype == index.keys.dtype and operand.valid is None else None
+            return ordered.propose(index, prepared, row_low, row_high, keys_by_row=by_row)
+
+        return propose
+
+    def _looped(self, frame: Frame) -> Proposer:
+        kernel = compile_loop(self.deciding, self.leaves.sources(self.deciding, self.target))
+        count = len(frame)
+
+        def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
+            low = np.zeros(count, np.int32) if row_low is None else row_low
+            high = np.full(count, len(segment), np.int32) if row_high is None else row_high
+            self.work.compared += int((high.astype(np.int64) - low).clip(0).sum())
+            inputs = kernel.inputs(partial(_find, frame, segment, self.evaluator))
+            state = np.zeros(2, np.int64)
+            while True:
+                probes, rows = np.empty(CAPACITY, np.int32), np.empty(CAPACITY, np.int32)
+                found = kernel(inputs, low, high, state, probes, rows, self.evaluator.faults)
+                yield Pairs(probes[:found], rows[:found])
+                if state[0] >= count:
+                    return
+
+        return propose
+
+    def _similar(self, search: Similarity, frame: Frame) -> Callable[[Segment, Rows | None, Rows | None], Iterator[tuple[Pairs, Array]]]:
+        probe = matrix.vectors(self.evaluator.evaluate(search.value, frame).values)
+        threshold = np.asarray(self.evaluator.evaluate(search.threshold, frame).values, np.float64)
+
+        def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[tuple[Pairs, Array]]:
+            stored = segment.index(("vectors", search.key), lambda: matrix.vectors(_stored(segment, search.key).values))
+            return matrix.propose(search.function, stored, probe, threshold, search.at_least, row_low, row_high)
+
+        return propose
+
+
+@dataclass
+class Probing:
+    """A step in use on one set of partial rows."""
+
+    step: StepProbe
+    frame: Frame
+    proposer: Proposer | None
+    similar: Callable[[Segment, Rows | None, Rows | None], Iterator[tuple[Pairs, Array]]] | None
+
+    def matches(self, segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
+        """The matching pairs of a segment, each probe row restricted to its row range (None: all rows for all)."""
+        step = self.step
+        for proposed in self._proposed(segment, row_low, row_high):
+            decided = proposed
+            for conjunct in step.arrayed:
+                if len(decided.probe) == 0:
+                    break
+                chosen = step.evaluator.is_true(conjunct, _PairFrame(self.frame, segment, decided, step.target))
+                decided = Pairs(decided.probe[chosen], decided.row[chosen])
+            if len(decided.probe):
+                step.work.matched += len(decided.probe)
+                yield decided
+
+    def _proposed(self, segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
+        step = self.step
+        if self.similar is not None:
+            yield from self._from_matrix(segment, row_low, row_high)
+        elif self.proposer is not None and step.method in ("loop", "opaque"):
+            yield from self.proposer(segment, row_low, row_high)
+        elif self.proposer is not None:
+            filtering = compile_filter(step.deciding, step.leaves.sources(step.deciding, step.target)) if step.deciding else None
+            for pairs in self.proposer(segment, row_low, row_high):
+                step.work.proposed += len(pairs.probe)
+                yield pairs if filtering is None else self._filter(filtering, segment, pairs)
+
+    def _from_matrix(self, segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
+        step = self.step
+        filtering = compile_filter(step.deciding, step.leaves.sources(step.deciding, step.target))
+        if self.similar is None:
+            return
+        for pairs, certain in self.similar(segment, row_low, row_high):
+            step.work.proposed += len(pairs.probe)
+            if not step.only_leading:
+                yield self._filter(filtering, segment, pairs)
+                continue
+            yield Pairs(pairs.probe[certain], pairs.row[certain])
+            unsure = ~certain
+            if unsure.any():
+                yield self._filter(filtering, segment, Pairs(pairs.probe[unsure], pairs.row[unsure]))
+
+    def _filter(self, filtering: Kernel, segment: Segment, pairs: Pairs) -> Pairs:
+        if len(pairs.probe) == 0:
+            return pairs
+        inputs = filtering.inputs(partial(_find, self.frame, segment, self.step.evaluator))
+        probes, rows = np.array(pairs.probe), np.array(pairs.row)
+        kept = filtering(inputs, probes, rows, len(probes), self.step.evaluator.faults)
+        return Pairs(probes[:kept], rows[:kept])
+
+
+@dataclass(frozen=True, slots=True)
+class _PairFrame:
+    """Candidate pairs as rows, for conjuncts that are evaluated over arrays."""
+
+    frame: Frame
+    segment: Segment
+    pairs: Pairs
+    target: str
+
+    def __len__(self) -> int:
+        return len(self.pairs.probe)
+
+    def find(self, expression: Expression) -> Operand | None:
+        if isinstance(expression, Literal):
+            return None
+        slot = self.segment.layout.slot(expression)
+        if slot is not None:
+            return take(self.segment.operands[slot], expression, self.pairs.row)
+        found = self.frame.find(expression)
+        return None if found is None else take(found, expression, self.pairs.probe)
+
+
+def take(operand: Operand, expression: Expression, rows: Array) -> Operand:
+    """Some rows of an operand."""
+    valid = None if operand.valid is None else operand.valid[rows]
+    if operand.form is Form.TEXT:
+        return from_arrow(operand.arrow.take(pa.array(rows)), expression.type)
+    return Operand(operand.form, (operand.values[rows],), valid)
+
+
+def _stored(segment: Segment, key: Expression) -> Operand:
+    slot = segment.layout.slot(key)
+    if slot is None:
+        raise KeyError(str(key))
+    return segment.operands[slot]
+
+
+def _find(frame: Frame, segment: Segment, evaluator: Evaluator, side: str, expression: Expression) -> Operand:
+    return _stored(segment, expression) if side == "stored" else evaluator.evaluate(expression, frame)
+

@@ -1,0 +1,1 @@
+"""What is asked: SQL text or the builder in, one frozen specification out (`spec.QuerySpec`)."""

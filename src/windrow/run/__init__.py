@@ -1,0 +1,1 @@
+"""Where it happens: batches, and the runtimes that feed them."""

@@ -1,0 +1,168 @@
+"""The in-process runtime: push Arrow rows, step, get results.
+
+    push ──▶ waiting rows ──step──▶ entrance ──▶ one batch ──▶ results           state stays in this process' memory
+
+A batch is what was pushed since the last step. The multiset of all results does not depend on how rows are cut into batches, nor on
+the policy or the methods.
+
+>>> import pyarrow as pa, windrow
+>>> rows = pa.table({"ts": pa.array([0, 1_000_000], pa.timestamp("us")), "x": [1.0, 2.0]})
+>>> query = windrow.sql("SELECT a.x AS ax, b.x AS bx FROM a, b WHERE a.x < b.x WINDOW 5 SECONDS", streams={"a": rows, "b": rows})
+>>> with windrow.local(query) as join:
+...     join.push("a", rows)
+...     join.push("b", rows)
+...     join.step().to_pylist()
+[{'ax': 1.0, 'bx': 2.0}]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.errors import InputError, UsageError
+from windrow.plan.drivers import Load, order_of_drivers
+from windrow.plan.order import plan_query
+from windrow.plan.plan import Plan
+from windrow.query.builder import Join, schema_of
+from windrow.query.clauses import span_us
+from windrow.query.expression import Column
+from windrow.query.spec import QuerySpec
+from windrow.run.admit import Entry, SetAside
+from windrow.run.batch import run_batch
+from windrow.run.program import Program
+from windrow.run.report import Report, make_report
+from windrow.run.results import result_table
+from windrow.store.window import Store
+
+Inputs = Iterable[Mapping[str, Any]]
+
+
+class LocalJoin:
+    """A running join in this process. Made by `windrow.local`; see there for the options."""
+
+    def __init__(
+        self,
+        query: Join | QuerySpec,
+        inputs: Inputs | None = None,
+        *,
+        policy: str = "timestamp",
+        methods: Collection[str] | None = None,
+        plan: Plan | None = None,
+        max_ahead: str | None = None,
+        set_aside: SetAside | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        spec = query.spec() if isinstance(query, Join) else query
+        self.spec = spec
+        self.plan = plan_query(spec, policy=policy, methods=methods) if plan is None else plan
+        self.program = Program(spec, self.plan, _arrow_types(query, spec))
+        self.stores = {s.name: Store(s.name, self.program.layouts[s.name], s.window) for s in spec.streams}
+        self.entry = Entry(self.program, None if max_ahead is None else span_us(max_ahead), set_aside)
+        self._clock = clock
+        self._inputs = inputs
+        self._pushed: dict[str, list[pa.Table]] = {stream.name: [] for stream in spec.streams}
+        self._batches = self._results = 0
+        self._seconds = 0.0
+        self._finished = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of results: the SELECT list."""
+        return self.program.schema
+
+    @property
+    def report(self) -> Report:
+        """What the run took in, left out and found so far."""
+        return make_report(self.program, self.entry.gates, self.stores, self._batches, self._results, self._seconds)
+
+    def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
+        """Give rows to a stream; the name of a source feeds all streams that read it. They wait for the next `step`."""
+        self._check_open()
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        if not isinstance(table, pa.Table):
+            raise InputError(f"cannot push {type(rows).__name__}", place=f"stream {stream}", hint="push a pyarrow Table or RecordBatch")
+        names = [s.name for s in self.spec.streams if s.name == stream] or [s.name for s in self.spec.streams if s.source == stream]
+        if not names:
+            self.spec.stream(stream)
+        for name in names:
+            self._pushed[name].append(table)
+
+    def step(self, now_s: float | None = None) -> pa.Table:
+        """Join what was pushed since the last step and return the new results; `now_s` sets the batch clock."""
+        self._check_open()
+        return self._run(last=False, now_s=now_s)
+
+    def finish(self) -> pa.Table:
+        """End of input: join what was pushed and what row windows held back; the join is closed after it."""
+        self._check_open()
+        results = self._run(last=True, now_s=None)
+        self._finished = True
+        return results
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Results of each batch of `inputs` (mappings from stream to rows), then of `finish`; empty ones are left out."""
+        for batch in self._inputs or ():
+            for stream, rows in batch.items():
+                self.push(stream, rows)
+            results = self.step()
+            if len(results):
+                yield results
+        results = self.finish()
+        if len(results):
+            yield results
+
+    def __enter__(self) -> LocalJoin:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._finished = True
+
+    def _run(self, last: bool, now_s: float | None) -> pa.Table:
+        started = time.perf_counter()
+        now_us = int((self._clock() if now_s is None else now_s) * 1_000_000)
+        pushed, self._pushed = self._pushed, {name: [] for name in self._pushed}
+        fresh = self.entry.admit(pushed, now_us, last)
+        stored = {name: tuple(store.segments) for name, store in self.stores.items()}
+        loads = {
+            name: Load(buffered=len(fresh[name]), stored=len(store), seen=self.entry.gates[name].counts.rows) for name, store in self.stores.items()
+        }
+        order = order_of_drivers(self.plan.policy, loads, self._results, self._batches)
+        results = result_table(self.program, run_batch(self.program, stored, fresh, order))
+        for name, store in self.stores.items():
+            store.expire(*self.entry.expiry(name))
+            store.add(fresh[name])
+        self._batches += 1
+        self._results += len(results)
+        self._seconds += time.perf_counter() - started
+        return results
+
+    def _check_open(self) -> None:
+        if self._finished:
+            raise UsageError("this join is finished", hint="make a new one with windrow.local(query)")
+
+
+def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any) -> LocalJoin:
+    """A join in this process.
+
+    `inputs` (optional) is an iterable of batches, each a mapping from stream to rows, such as `windrow.streams.replay.Replay` gives;
+    with it the join itself is an iterable of results. Options: `policy` (who drives, see `windrow.plan.drivers`), `methods` (which
+    probe methods are allowed), `plan` (a plan to use as it is), `max_ahead` (rows further ahead of the clock than this span are bad;
+    unlimited by default), `set_aside` (called with stream, reason and rows that did not enter), `clock` (seconds since 1970).
+    """
+    return LocalJoin(query, inputs, **options)
+
+
+def _arrow_types(query: Join | QuerySpec, spec: QuerySpec) -> dict[Column, pa.DataType]:
+    if not isinstance(query, Join):
+        return {}
+    found = {}
+    for stream in spec.streams:
+        if stream.source in query.sources:
+            schema = schema_of(query.sources[stream.source], stream.source)
+            found.update({column: schema.field(column.name).type for column in stream.columns if column.name in schema.names})
+    return found

@@ -1,0 +1,168 @@
+"""Partial results: rows of several streams found to belong together so far, by reference.
+
+A member is a *handle*, segment << 32 | row, into the segments its store had when the batch began (a `View`). Values are fetched when
+a step or the SELECT list asks for them, once for all rows: index pairs first, columns last.
+
+    newest_us = max ts             dies_us = min(ts + window)            over the members (saturating)
+    p and s fit  iff  newest_p <= dies_s  and  newest_s <= dies_p
+
+Row windows are the same on another clock: `newest_clock[l]` and `dies_clock[l]` count rows of stream l instead of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.probe.gather import gather, gather_arrow
+from windrow.probe.hashed import combine
+from windrow.query.expression import Call, Column, Expression, streams_of
+from windrow.query.spec import UNBOUNDED, Stream
+from windrow.store.operand import Array, Form, Operand, from_arrow, tokens_operand
+from windrow.store.segment import Segment
+
+SEGMENT_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The segments of one stream as a batch sees them: what was stored before it, and the batch's own rows."""
+
+    stream: Stream
+    stored: tuple[Segment, ...]
+    fresh: Segment | None
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self.stored if self.fresh is None else (*self.stored, self.fresh)
+
+    def operand(self, slot: int, expression: Expression, handles: Array) -> Operand:
+        """The values of a leaf for the rows that `handles` name."""
+        parts = [segment.operands[slot] for segment in self.segments]
+        valid = None
+        if any(part.valid is not None for part in parts):
+            flags = [np.ones(len(part), np.bool_) if part.valid is None else part.valid for part in parts]
+            valid = gather(flags, handles)
+        if parts[0].form is Form.TOKENS:
+            return tokens_operand(gather_arrow([part.arrow for part in parts], handles), valid)
+        if parts[0].form is Form.TEXT:
+            return from_arrow(gather_arrow([part.arrow for part in parts], handles), expression.type)
+        return Operand(parts[0].form, (gather([part.values for part in parts], handles),), valid)
+
+    def column(self, place: int, handles: Array) -> pa.Array:
+        """The values of a delivered column for the rows that `handles` name."""
+        return gather_arrow([segment.columns[place] for segment in self.segments], handles)
+
+
+@dataclass
+class Partial:
+    """Rows of partial results. `turn_us` is the event time of the driver's row, which gives the result its position."""
+
+    views: Mapping[str, View]
+    handles: Mapping[str, Array]
+    turn_us: Array
+    newest_us: Array
+    dies_us: Array
+    newest_clock: Mapping[str, Array]
+    dies_clock: Mapping[str, Array]
+    whole: Segment | None = None
+    _found: dict[Expression, Operand] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.turn_us)
+
+    def find(self, expression: Expression) -> Operand | None:
+        """The values of a leaf or column of a member; None for what has to be computed."""
+        if expression not in self._found:
+            operand = self._fetch(expression)
+            if operand is None:
+                return None
+            self._found[expression] = operand
+        return self._found[expression]
+
+    def _fetch(self, expression: Expression) -> Operand | None:
+        if isinstance(expression, Call) and expression.function == "result_ts":
+            return Operand(Form.NUMBER, (self.newest_us,))
+        if isinstance(expression, Call) and expression.function == "result_id":
+            return Operand(Form.NUMBER, (self._ids(),))
+        streams = streams_of(expression)
+        if len(streams) != 1:
+            return None
+        name = next(iter(streams))
+        if name not in self.handles:
+            return None
+        view = self.views[name]
+        layout = view.segments[0].layout
+        slot = layout.slot(expression)
+        if slot is not None:
+            return self.whole.operands[slot] if self.whole is not None else view.operand(slot, expression, self.handles[name])
+        if isinstance(expression, Column) and expression in layout.columns:
+            return from_arrow(self.column(expression), expression.type)
+        return None
+
+    def column(self, column: Column) -> pa.Array:
+        """A delivered column, as stored."""
+        view = self.views[column.stream]
+        return view.column(view.segments[0].layout.columns.index(column), self.handles[column.stream])
+
+    def _ids(self) -> Array:
+        parts = []
+        for name, view in self.views.items():
+            layout = view.segments[0].layout
+            slot = next(k for k, leaf in enumerate(layout.operands) if isinstance(leaf, Call) and leaf.function == "row_id")
+            parts.append(view.operand(slot, layout.operands[slot], self.handles[name]).values)
+        return combine(parts)
+
+    def extend(self, view: View, probes: Array, handles: Array, times_us: Array, clocks: Mapping[str, Array]) -> Partial:
+        """The rows `probes`, each with one more member."""
+        name = view.stream.name
+        members = {member: held[probes] for member, held in self.handles.items()}
+        members[name] = handles
+        dies_us, dies_clock = ends(view.stream, times_us, clocks)
+        return Partial(
+            self.views,
+            members,
+            self.turn_us[probes],
+            np.maximum(self.newest_us[probes], times_us),
+            np.minimum(self.dies_us[probes], dies_us),
+            {clock: np.maximum(held[probes], clocks[clock]) for clock, held in self.newest_clock.items()},
+            {clock: np.minimum(held[probes], dies_clock[clock]) for clock, held in self.dies_clock.items()},
+        )
+
+
+def ends(stream: Stream, times_us: Array, clocks: Mapping[str, Array]) -> tuple[Array, dict[str, Array]]:
+    """When rows of a stream leave its window: by event time, and by each row clock."""
+    dies_us = np.full(len(times_us), UNBOUNDED, np.int64)
+    if stream.window.span_us is not None:
+        dies_us = saturating_add(times_us, stream.window.span_us)
+    dies_clock = {clock: np.full(len(times_us), UNBOUNDED, np.int64) for clock in clocks}
+    if stream.window.rows is not None:
+        dies_clock[stream.name] = saturating_add(clocks[stream.name], stream.window.rows - 1)
+    return dies_us, dies_clock
+
+
+def saturating_add(values: Array, amount: int) -> Array:
+    """values + amount, kept within 64 bits (and away from the very last values, which stand for "never")."""
+    limits = np.iinfo(np.int64)
+    if amount >= 0:
+        return np.where(values > limits.max - amount, limits.max, np.minimum(values, limits.max - amount) + amount)
+    return np.where(values < limits.min - amount, limits.min, np.maximum(values, limits.min - amount) + amount)
+
+
+def first_partial(views: Mapping[str, View], name: str, segment: Segment) -> Partial:
+    """The new rows of a driver, as partial results of one member."""
+    view = views[name]
+    number = len(view.stored)
+    dies_us, dies_clock = ends(view.stream, segment.time_us, segment.clocks)
+    handles = (np.int64(number) << SEGMENT_BITS) + np.arange(len(segment), dtype=np.int64)
+    return Partial(
+        views, {name: handles}, segment.time_us, segment.time_us, dies_us, dict(segment.clocks), dies_clock, whole=segment
+    )  # fmt: skip
+
+
+def references(number: int, rows: Sequence[int] | Array) -> Array:
+    """Handles of rows of segment `number`."""
+    return (np.int64(number) << SEGMENT_BITS) + np.asarray(rows, np.int64)

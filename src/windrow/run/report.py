@@ -1,0 +1,104 @@
+"""The report: what a run took in, left out, found, and needed.
+
+Times are seconds of the process' clock, sizes bytes. `steps` says for each driver what its path searches by, and the pairs it looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from windrow.run.admit import NEVER_US, Gate
+from windrow.run.program import Program
+from windrow.store.window import Store
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReport:
+    """One stream: rows by what became of them, and what its window holds now."""
+
+    rows: int
+    late: int
+    bad: int
+    too_far_ahead: int
+    filtered: int
+    waiting: int
+    stored: int
+    stored_bytes: int
+    segments: int
+    watermark_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """One step of a driver's path."""
+
+    driver: str
+    store: str
+    method: str
+    why: str
+    compared: int
+    proposed: int
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run so far."""
+
+    policy: str
+    batches: int
+    results: int
+    seconds: float
+    faults: int
+    peak_memory_bytes: int
+    streams: dict[str, StreamReport]
+    steps: tuple[StepReport, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2)
+
+    def __str__(self) -> str:
+        rows = sum(stream.rows for stream in self.streams.values())
+        late = sum(stream.late for stream in self.streams.values())
+        bad = sum(stream.bad + stream.too_far_ahead for stream in self.streams.values())
+        return f"{rows:,} rows in ({late:,} late, {bad:,} bad), {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s"
+
+
+def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str, Store], batches: int, results: int, seconds: float) -> Report:
+    """The report of a run from its parts."""
+    streams = {}
+    for name, gate in gates.items():
+        counts, store = gate.counts, stores[name]
+        streams[name] = StreamReport(
+            rows=counts.rows,
+            late=counts.late,
+            bad=counts.bad,
+            too_far_ahead=counts.ahead,
+            filtered=counts.filtered,
+            waiting=sum(len(table) for table in gate.waiting),
+            stored=len(store),
+            stored_bytes=store.nbytes,
+            segments=len(store.segments),
+            watermark_us=None if gate.watermark_us == NEVER_US else gate.watermark_us,
+        )
+    steps = []
+    for path in program.plan.paths:
+        for planned, probe in zip(path.steps, program.steps[path.driver], strict=True):
+            work = probe.work
+            steps.append(StepReport(path.driver, planned.stream, planned.method, planned.why, work.compared, work.proposed, work.matched))
+    faults = int(program.evaluator.faults[0])
+    return Report(program.plan.policy, batches, results, seconds, faults, peak_memory_bytes(), streams, tuple(steps))
+
+
+def peak_memory_bytes() -> int:
+    """The largest resident size of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

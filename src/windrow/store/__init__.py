@@ -1,0 +1,1 @@
+"""What is remembered: operands, segments, and the windows made of them."""

@@ -1,0 +1,123 @@
+"""Segments: immutable, columnar, time-ordered blocks of rows of one store.
+
+        time_us   ascending event times
+        clocks    one ascending row number a row-windowed stream (row windows are windows on another clock)
+        columns   what results deliver, as Arrow arrays
+        operands  what predicates read, one a leaf expression; a leaf that is a delivered column shares its memory
+        indexes   built on first use, kept with the segment
+
+Order: a segment is made once, sorted, and never changed. Merging makes a new one from several; rows that can no longer take part
+in a result are left behind then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.query.expression import Column, Expression
+from windrow.query.types import VARCHAR
+from windrow.store.operand import Array, Form, Operand, from_arrow, tokens_operand
+
+Index = TypeVar("Index")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the segments of a stream hold: the columns results deliver and the leaf expressions predicates read."""
+
+    columns: tuple[Column, ...]
+    operands: tuple[Expression, ...]
+
+    def slot(self, expression: Expression) -> int | None:
+        """The place of a leaf among the operands."""
+        return self.operands.index(expression) if expression in self.operands else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """Rows in order of event time; `level` counts the merges behind it."""
+
+    layout: Layout
+    time_us: Array
+    clocks: Mapping[str, Array]
+    columns: tuple[pa.Array, ...]
+    operands: tuple[Operand, ...]
+    level: int = 0
+    indexes: dict[object, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.time_us)
+
+    @property
+    def first_us(self) -> int:
+        return int(self.time_us[0])
+
+    @property
+    def last_us(self) -> int:
+        return int(self.time_us[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows, without indexes; shared memory counts once."""
+        shared = {id(operand.arrow) for operand in self.operands if operand.arrow is not None}
+        operands = sum(operand.nbytes for operand in self.operands)
+        columns = sum(column.nbytes for column in self.columns if id(column) not in shared)
+        return self.time_us.nbytes + sum(clock.nbytes for clock in self.clocks.values()) + operands + columns
+
+    def index(self, key: object, build: Callable[[], Index]) -> Index:
+        """The index known under `key`, built on first use."""
+        if key not in self.indexes:
+            self.indexes[key] = build()
+        found: Index = self.indexes[key]
+        return found
+
+
+def merge(segments: Sequence[Segment], keep_from_us: int) -> Segment:
+    """One segment with the rows of all, in order of time (equal times in the order of `segments`), older rows left out."""
+    time_us = np.concatenate([segment.time_us for segment in segments])
+    order: Array | None = None
+    if (time_us[1:] < time_us[:-1]).any():
+        order = np.argsort(time_us, kind="stable")
+        time_us = time_us[order]
+    first = int(np.searchsorted(time_us, keep_from_us))
+    if first:
+        order = np.arange(first, len(time_us)) if order is None else order[first:]
+        time_us = time_us[first:].copy()
+    layout = segments[0].layout
+    columns = tuple(_merged([segment.columns[k] for segment in segments], order) for k in range(len(layout.columns)))
+    by_column = dict(zip(layout.columns, columns, strict=True))
+    operands = []
+    for slot, expression in enumerate(layout.operands):
+        parts = [segment.operands[slot] for segment in segments]
+        shared = by_column.get(expression) if isinstance(expression, Column) else None
+        operands.append(_merged_operand(parts, order) if shared is None else from_arrow(shared, expression.type))
+    clocks = {name: _taken([segment.clocks[name] for segment in segments], order) for name in segments[0].clocks}
+    return Segment(layout, time_us, clocks, columns, tuple(operands), max(segment.level for segment in segments) + 1)
+
+
+def _merged(arrays: Sequence[pa.Array], order: Array | None) -> pa.Array:
+    joined = pa.concat_arrays(arrays)
+    return joined if order is None else joined.take(pa.array(order))
+
+
+def _merged_operand(parts: Sequence[Operand], order: Array | None) -> Operand:
+    flags = [part.valid for part in parts]
+    valid = None
+    if any(flag is not None for flag in flags):
+        valid = _taken([np.ones(len(p), np.bool_) if p.valid is None else p.valid for p in parts], order)
+    if parts[0].form in (Form.TEXT, Form.TOKENS):
+        arrow = _merged([part.arrow for part in parts], order)
+        if parts[0].form is Form.TOKENS:
+            return tokens_operand(arrow, valid)
+        return from_arrow(arrow, VARCHAR)
+    return Operand(parts[0].form, (_taken([part.values for part in parts], order),), valid)
+
+
+def _taken(arrays: Sequence[Array], order: Array | None) -> Array:
+    joined = np.concatenate(arrays)
+    return joined if order is None else joined[order]
