@@ -29,10 +29,16 @@ Row = dict[str, Any]
 
 
 def content_key(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Content in an order that holds for every kind of value, NULL first."""
-    return tuple(
-        (0, 0) if value is None else (1, value.encode() if isinstance(value, str) else value) for value in values
-    )
+    """Content in an order that holds for every kind of value: text by bytes, NULL (and NaN) last."""
+    return tuple(_value_key(value) for value in values)
+
+
+def _value_key(value: Any) -> tuple[Any, ...]:
+    if value is None or value != value:
+        return (1,)
+    if isinstance(value, tuple):
+        return (0, content_key(value))
+    return (0, value.encode() if isinstance(value, str) else value)
 
 
 def row_counts(

@@ -130,7 +130,9 @@ def bounds_of(function: Function, stored: Vectors, probe: Vectors, thresholds: F
             outer, inner, weight = _distance_bounds(stored.squares, probe.squares, thresholds, sign, margin)
         floor = margin.smallest if function == "cosine" else 0.0
         null = 0.0 if function == "cosine" else None
-        base = _exceptions(outer[0], probe.squares, floor, margin.largest, null)
+        # A bound that is only large must not read as "never": vectors with infinite elements may still reach it.
+        limit = float(np.finfo(kind).max)
+        base = _exceptions(np.clip(outer[0], -limit, limit), probe.squares, floor, margin.largest, null)
         base[np.isnan(thresholds)] = _NEVER
         inner_base = np.where(np.isnan(base), _UNKNOWN, inner[0])
         weight = _exceptions(weight, stored.squares, floor, margin.largest, null)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -79,6 +79,16 @@ class StepProbe:
             self.deciding = tuple(c for c in self.deciding if c != self.leading[0][0])
         self.only_leading = len(self.leading) == 1 and self.deciding == (self.leading[0][0],)
 
+    @cached_property
+    def filtering(self) -> Kernel:
+        """The kernel that decides on proposed pairs."""
+        return compile_filter(self.deciding, self.leaves.sources(self.deciding, self.target))
+
+    @cached_property
+    def looping(self) -> Kernel:
+        """The kernel that decides while it goes through all pairs."""
+        return compile_loop(self.deciding, self.leaves.sources(self.deciding, self.target))
+
     def begin(self, frame: Frame) -> Probing:
         """Compute what the partial rows look for; the result probes one segment after the other."""
         searches = [search for _, search in self.leading]
@@ -122,7 +132,7 @@ class StepProbe:
         return propose
 
     def _looped(self, frame: Frame) -> Proposer:
-        kernel = compile_loop(self.deciding, self.leaves.sources(self.deciding, self.target))
+        kernel = self.looping
         count = len(frame)
 
         def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
@@ -181,14 +191,14 @@ class Probing:
         elif self.proposer is not None and step.method in ("loop", "opaque"):
             yield from self.proposer(segment, row_low, row_high)
         elif self.proposer is not None:
-            filtering = compile_filter(step.deciding, step.leaves.sources(step.deciding, step.target)) if step.deciding else None
+            filtering = step.filtering if step.deciding else None
             for pairs in self.proposer(segment, row_low, row_high):
                 step.work.proposed += len(pairs.probe)
                 yield pairs if filtering is None else self._filter(filtering, segment, pairs)
 
     def _from_matrix(self, segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
         step = self.step
-        filtering = compile_filter(step.deciding, step.leaves.sources(step.deciding, step.target))
+        filtering = step.filtering
         if self.similar is None:
             return
         for pairs, certain in self.similar(segment, row_low, row_high):

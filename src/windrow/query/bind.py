@@ -34,7 +34,7 @@ from windrow.query.casts import asked_type, coerce
 from windrow.query.coercion import can_cast
 from windrow.query.expression import Call, Expression, Literal, conjuncts_of, walk
 from windrow.query.folding import fold
-from windrow.query.functions import DATE_DIFF_UNITS, FUNCTIONS, USER_PREFIX, canonical_name, resolve
+from windrow.query.functions import DATE_DIFF_UNITS, FUNCTIONS, USER_PREFIX, canonical_name, is_instant, resolve
 from windrow.query.grammar import text_of, too_deep
 from windrow.query.operands import WHOLE_BOUND, Operand, adapted, common_types, with_whole_bound
 from windrow.query.scope import Scope
@@ -332,6 +332,8 @@ class Binder:
 
     def _apply(self, name: str, operands: Sequence[Operand | Expression], node: exp.Expr) -> Expression:
         bound = [operand.expression if isinstance(operand, Operand) else operand for operand in operands]
+        if name == "add" and is_instant(bound[1].type):
+            bound.reverse()
         signature = resolve(name, tuple(part.type for part in bound))
         if signature is None:
             raise _mismatch(name, [part.type for part in bound], node)
@@ -378,13 +380,14 @@ def _refuse_extras(node: exp.Expr, *known: str) -> None:
 def _mismatch(name: str, types: Sequence[Type], node: exp.Expr) -> QueryError:
     function = FUNCTIONS[name]
     called = function.operator or (function.called[0] if function.called else name.upper())
-    return QueryError(
-        f"{called} does not take {_listed(types)}", place=text_of(node), hint=f"it takes {function.expects}"
-    )
+    hint = f"it takes {function.expects}"
+    if any(type_.kind is Kind.OTHER for type_ in types):
+        hint = "columns of other types than the query language has can be selected, not computed with"
+    return QueryError(f"{called} does not take {_listed(types)}", place=text_of(node), hint=hint)
 
 
 def _listed(types: Sequence[Type]) -> str:
-    return " and ".join("an untyped NULL" if type_ == NULL else str(type_) for type_ in types) or "no arguments"
+    return " and ".join(str(type_) for type_ in types) or "zero arguments"
 
 
 def _named(node: exp.Expr) -> str:

@@ -7,7 +7,7 @@ agree:
 
     arithmetic, comparisons     both operands of one type, except
       multiply                  decimals keep their own scales, the product's is the sum
-      add, subtract             DATE and INTEGER days; a timestamp and INTERVAL; timestamps differ by an INTERVAL
+      add, subtract             DATE and INTEGER days (the time comes first); a timestamp and INTERVAL; timestamps differ by an INTERVAL
     date_diff                   a unit (see DATE_DIFF_UNITS), then two TIMESTAMPs or two TIMESTAMPTZs
     cosine, dot, l2             two vectors of one length, elements of 32 or 64 bits each as they come
     case                        when, then, when, then, …, else
@@ -121,7 +121,7 @@ def _difference(types: Types) -> Signature | None:
     left, right = _filled(*types)
     if left == right == DATE:
         return Signature((DATE, DATE), BIGINT)
-    if _is_instant(left) and _is_instant(right):
+    if is_instant(left) and is_instant(right):
         time = later_time(left, right)
         return Signature((time, time), INTERVAL)
     return _sum((left, right))
@@ -131,7 +131,7 @@ def _moved_time(time: Type, by: Type) -> Signature | None:
     days = day_count_type(by) if time == DATE else None
     if days is not None:
         return Signature((DATE, days), DATE)
-    if _is_instant(time) and by == INTERVAL:
+    if is_instant(time) and by == INTERVAL:
         moved = TIMESTAMP if time == DATE else time
         return Signature((moved, INTERVAL), moved)
     return None
@@ -218,7 +218,7 @@ def _any_value(types: Types) -> Signature | None:
 
 
 def _date_diff(types: Types) -> Signature | None:
-    if len(types) != 3 or types[0] != VARCHAR or not all(_is_instant(type_) or type_ == NULL for type_ in types[1:]):
+    if len(types) != 3 or types[0] != VARCHAR or not all(is_instant(type_) or type_ == NULL for type_ in types[1:]):
         return None
     time = later_time(types[1], types[2])
     return Signature((VARCHAR, time, time), BIGINT)
@@ -277,7 +277,8 @@ def _reduced(types: Types) -> Type | None:
     return common
 
 
-def _is_instant(type_: Type) -> bool:
+def is_instant(type_: Type) -> bool:
+    """Whether a value of this type is a point in time."""
     return type_ == DATE or type_.is_time
 
 

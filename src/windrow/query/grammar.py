@@ -43,13 +43,9 @@ def tokens_of(text: str) -> list[Token]:
     """The tokens of a text, without a semicolon at its end."""
     try:
         tokens = list(DIALECT.tokenize(text))
-    except (SqlglotError, RecursionError, ValueError, IndexError) as error:
-        unclosed = (
-            "something is left open, a quote or a comment" if "Missing" in str(error) else "a character is not SQL"
-        )
-        raise QueryError(
-            f"cannot read the query: {unclosed}", place=text[-60:], hint="check quotes and comments"
-        ) from None
+    except (SqlglotError, RecursionError, ValueError, IndexError):
+        # Nothing else stops the tokeniser: a character it does not know is left to the parser.
+        raise QueryError("a quote or a comment is left open", place=text[-60:], hint="close it") from None
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     for token in tokens:

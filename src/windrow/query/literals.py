@@ -57,15 +57,13 @@ _FALSE = frozenset(("false", "f", "no", "n", "0"))
 def number(text: str) -> Literal:
     """A number as written: INTEGER or BIGINT, DECIMAL with a point, DOUBLE with an exponent."""
     plain = text.replace("_", "")
-    if "e" in plain.lower():
-        return Literal(_finite(float(plain), text), DOUBLE)
-    if "." not in plain:
-        return integer(int(plain))
-    whole, _, part = plain.partition(".")
-    width = len(whole) + len(part)
-    if width > 38:
-        return Literal(_finite(float(plain), text), DOUBLE)
-    return Literal(int(whole + part), decimal(width, len(part)))
+    whole, point, part = plain.partition(".")
+    try:
+        if "e" in plain.lower() or len(whole) + len(part) > 38:
+            return Literal(_finite(float(plain), text), DOUBLE)
+        return Literal(int(whole + part), decimal(len(whole) + len(part), len(part))) if point else integer(int(plain))
+    except ValueError:
+        raise QueryError(f"'{text[:40]}' is not a number Windrow can take", hint="write a number such as 0.5 or 1e9") from None
 
 
 def integer(value: int) -> Literal:
@@ -266,7 +264,7 @@ def _in_64_bits(value: int) -> int:
 
 def _finite(value: float, text: str) -> float:
     if not math.isfinite(value):
-        raise QueryError(f"{text} is too large for a DOUBLE", hint="use a number below 1.8e308")
+        raise ValueError(text)
     return value
 
 

@@ -78,7 +78,7 @@ class Type:
             return f"DECIMAL({self.width},{self.scale})"
         if self.kind is Kind.VECTOR:
             return f"{'FLOAT' if self.width == 32 else 'DOUBLE'}[{self.length}]"
-        return self.kind.value
+        return str(self.kind.value)
 
     @property
     def is_integer(self) -> bool:

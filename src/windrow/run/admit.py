@@ -5,7 +5,7 @@
 Rules, per stream i, after each batch:
 
 - watermark  W_i = max event time so far - lateness; it never goes back. A row of the next batch with ts < W_i is late.
-- idle       a stream without rows for longer than its timeout takes the smallest watermark of the others.
+- idle       a stream without rows for longer than its timeout takes the smallest watermark of those that are not idle.
 - leaving    a stored row of l may go when ts + w_l < W_i for every i other than l.
 
 With a row window in the query, rows are admitted in the order (event time, stream, content): those strictly before the smallest
@@ -52,7 +52,7 @@ class Counts:
     filtered: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class Gate:
     """The state of one stream's entrance; `watermark_us` is W_i, `waiting` what row windows hold back."""
 
@@ -131,12 +131,17 @@ class Entry:
         return table
 
     def _follow_idle(self, now_us: int) -> None:
-        for gate in self.gates.values():
-            if gate.heard_us is None:
-                gate.heard_us = now_us
-            if gate.stream.idle_us is not None and now_us - gate.heard_us > gate.stream.idle_us:
-                others = [other.watermark_us for other in self.gates.values() if other is not gate]
-                gate.watermark_us = max(gate.watermark_us, min(others))
+        """Give streams that have been silent for too long the smallest watermark of those that are not."""
+        idle = [gate for gate in self.gates.values() if self._is_idle(gate, now_us)]
+        heard = [gate.watermark_us for gate in self.gates.values() if gate not in idle]
+        for gate in idle if heard else ():
+            gate.watermark_us = max(gate.watermark_us, min(heard))
+
+    @staticmethod
+    def _is_idle(gate: Gate, now_us: int) -> bool:
+        if gate.heard_us is None:
+            gate.heard_us = now_us
+        return gate.stream.idle_us is not None and now_us - gate.heard_us > gate.stream.idle_us
 
     def _admit_in_order(self, before_us: int | None) -> dict[str, Segment]:
         admitted: dict[str, pa.Table] = {}

@@ -38,8 +38,9 @@ from windrow.run.program import Program
 from windrow.run.report import Report, make_report
 from windrow.run.results import result_table
 from windrow.store.window import Store
+from windrow.streams.replay import ReplayBatch
 
-Inputs = Iterable[Mapping[str, Any]]
+Inputs = Iterable[Mapping[str, Any] | ReplayBatch]
 
 
 class LocalJoin:
@@ -105,11 +106,11 @@ class LocalJoin:
         return results
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """Results of each batch of `inputs` (mappings from stream to rows), then of `finish`; empty ones are left out."""
+        """Results of each batch of `inputs`, then of `finish`; empty ones are left out. A replayed batch brings its own clock."""
         for batch in self._inputs or ():
-            for stream, rows in batch.items():
+            for stream, rows in (batch.tables if isinstance(batch, ReplayBatch) else batch).items():
                 self.push(stream, rows)
-            results = self.step()
+            results = self.step(now_s=batch.end_us / 1_000_000 if isinstance(batch, ReplayBatch) else None)
             if len(results):
                 yield results
         results = self.finish()
