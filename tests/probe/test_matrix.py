@@ -146,6 +146,16 @@ def test_zero_vectors_and_nan_have_no_cosine() -> None:
     assert proposed.tolist() == sure.tolist() == [[False] * 3, [False] * 3, [False, False, True]]
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("at_least", [True, False])
+def test_rows_that_are_null_never_match(function: Function, at_least: bool) -> None:
+    stored = vectors(np.ones((3, 2)), np.array([True, False, True]))
+    probe = vectors(np.ones((2, 2)), np.array([False, True]))
+    threshold = -9.0 if at_least else 9.0
+    chunks = [pairs for pairs, _ in propose(function, stored, probe, threshold, at_least)]
+    assert naive.collected(chunks, 9) == {(1, 0): 1, (1, 2): 1}
+
+
 def test_vectors_beyond_the_error_bounds_are_not_certain() -> None:
     stored = np.array([[1e-20, 0.0], [1e20, 0.0], [1.0, 0.0]], np.float32)
     proposed, sure = proposals("cosine", stored, stored[2:], 0.5, True)

@@ -53,7 +53,9 @@ def test_values_side_by_side_have_duckdbs_types(duck: Duck, form: str) -> None:
 
 @pytest.mark.parametrize("number", ["1", "-1", "300", "-129", "70000", "3000000000", "0.3", "-2.50", ".5", "1e3", "0"])
 def test_literals_beside_columns_have_duckdbs_types(duck: Duck, number: str) -> None:
-    for name, form in product(DUCKDB_TYPES, ("{} + {}", "{} * {}", "{} / {}", "{} // {}", "{} % {}", "greatest({}, {})")):
+    for name, form in product(
+        DUCKDB_TYPES, ("{} + {}", "{} * {}", "{} / {}", "{} // {}", "{} % {}", "greatest({}, {})")
+    ):
         if name == "span" and form in ("{} * {}", "{} / {}"):
             continue
         text = form.format(f"a.{name}", number)

@@ -55,14 +55,20 @@ def windrow_reads(literal: Literal, target: Type) -> Any:
         return None
 
 
-@pytest.mark.parametrize("text", ["0", "7", "2147483647", "2147483648", "0.3", "1.50", "100.00", "1.", "1e3", "1.5E-3", "007", "1_000"])
+@pytest.mark.parametrize(
+    "text", ["0", "7", "2147483647", "2147483648", "0.3", "1.50", "100.00", "1.", "1e3", "1.5E-3", "007", "1_000"]
+)
 def test_a_number_has_duckdbs_type_and_value(text: str) -> None:
     literal = number(text)
     assert str(literal.type) == DUCK.value(f"typeof({text})")
     assert in_python(literal) == DUCK.value(text)
 
 
-@given(st.integers(-(10**17), 10**17), st.integers(0, 12), st.sampled_from(["FLOAT", "DOUBLE", "DECIMAL(18,3)", "DECIMAL(9,0)", "INTEGER"]))
+@given(
+    st.integers(-(10**17), 10**17),
+    st.integers(0, 12),
+    st.sampled_from(["FLOAT", "DOUBLE", "DECIMAL(18,3)", "DECIMAL(9,0)", "INTEGER"]),
+)
 def test_a_decimal_becomes_what_duckdb_makes_of_it(unscaled: int, scale: int, target: str) -> None:
     literal = Literal(unscaled, types.decimal(18, scale))
     expected = duckdb_reads(f"'{literal}'::DECIMAL(18,{scale})", target)
@@ -81,14 +87,66 @@ def test_a_float_is_rounded_as_duckdb_rounds(value: float, target: str) -> None:
     assert windrow_reads(Literal(bits, types.DOUBLE), type_named(target)) == duckdb_reads(f"{value!r}::DOUBLE", target)
 
 
-NUMBERS = ["1", " 12 ", "-7", "2.5", "-2.5", "1.5", "1e3", "300", "3.335", "0.335", "x", "", "1_000", ".5", "5.", "99999999999", "1 2", "--1"]
+NUMBERS = [
+    "1",
+    " 12 ",
+    "-7",
+    "2.5",
+    "-2.5",
+    "1.5",
+    "1e3",
+    "300",
+    "3.335",
+    "0.335",
+    "x",
+    "",
+    "1_000",
+    ".5",
+    "5.",
+    "99999999999",
+    "1 2",
+    "--1",
+]
 WORDS = ["true", "t", "YES", "no", "n", "0", "1", "on", " true", "2", ""]
-DAYS = ["2020-01-05", "2020/01/05", "2020-1-5", " 2020-01-05 ", "20200105", "2020-13-01", "2020-02-30", "1969-12-31", "0001-01-01", "x"]
+DAYS = [
+    "2020-01-05",
+    "2020/01/05",
+    "2020-1-5",
+    " 2020-01-05 ",
+    "20200105",
+    "2020-13-01",
+    "2020-02-30",
+    "1969-12-31",
+    "0001-01-01",
+    "x",
+]
 TIMES = [
-    "2020-01-05", "2020-01-05 10:00", "2020-01-05T10:00:01.123456789", "2020-01-05 10:00:01.5", "2020-01-05 10", "2020-01-05 10:00:60",
-    "2020-01-05 24:00:00", "2020-01-05 10:00:01+02", "2020-01-05 10:00:01-02:30", "2020-01-05 10:00:01Z", "1960-06-01 00:00:00.000001", "now?",
-]  # fmt: skip
-SPANS = ["5 seconds", "1.5 s", "1 day 2 hours", "-3 minutes", "01:02:03", "-00:00:01.5", "2 weeks", "7 ms", "9 us", "soon", "1.5 days"]
+    "2020-01-05",
+    "2020-01-05 10:00",
+    "2020-01-05T10:00:01.123456789",
+    "2020-01-05 10:00:01.5",
+    "2020-01-05 10",
+    "2020-01-05 10:00:60",
+    "2020-01-05 24:00:00",
+    "2020-01-05 10:00:01+02",
+    "2020-01-05 10:00:01-02:30",
+    "2020-01-05 10:00:01Z",
+    "1960-06-01 00:00:00.000001",
+    "now?",
+]
+SPANS = [
+    "5 seconds",
+    "1.5 s",
+    "1 day 2 hours",
+    "-3 minutes",
+    "01:02:03",
+    "-00:00:01.5",
+    "2 weeks",
+    "7 ms",
+    "9 us",
+    "soon",
+    "1.5 days",
+]
 
 
 @pytest.mark.parametrize(

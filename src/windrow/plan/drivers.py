@@ -1,14 +1,14 @@
 """Who drives: the order in which the new rows of a batch run, one function a policy.
 
-    policy                 order of the streams' buffers                                           paper (driver-selection, 3.2)
-    timestamp              none: rows run in order of event time, interleaved                      MJoin's own
-    round_robin            in turn, one stream further each batch                                  4.1, by buffers instead of rows
-    consumption_rate       ascending results per row of the stream, sigma_S = |Mjoin| / |S|        consumption rate
-    initial_output_size    descending |buffer_j| * prod of stored rows of the others               initial output size, eq. 1
-    output_rate            descending prod of stored rows of the others                            output rate
+    policy                 order of the streams' buffers                                       driver-selection, 3.2
+    timestamp              none: rows run in order of event time, interleaved                  MJoin's own
+    round_robin            in turn, one stream further each batch                              4.1, by buffers
+    consumption_rate       ascending results per row of the stream, sigma_S = |Mjoin| / |S|    consumption rate
+    initial_output_size    descending |buffer_j| * prod of stored rows of the others           eq. 1
+    output_rate            descending prod of stored rows of the others                        output rate
 
-The multiset of results does not depend on the policy, only when each appears: of the rows of a result one has the largest
-position, and it alone produces the result. Ties go by the order of the FROM clause.
+The multiset of results does not depend on the policy, only when each appears: of the rows of a result one has the
+largest position, and it alone produces the result. Ties go by the order of the FROM clause.
 
 >>> waiting = {"a": Load(buffered=10, stored=100, seen=100), "b": Load(buffered=20, stored=200, seen=400)}
 >>> order_of_drivers("output_rate", waiting, results=50, batch=0)
@@ -41,25 +41,25 @@ Order = tuple[str, ...]
 Policy = Callable[[Mapping[str, Load], int, int], Order | None]
 
 
-def _timestamp(loads: Mapping[str, Load], results: int, batch: int) -> Order | None:
+def _timestamp(_loads: Mapping[str, Load], _results: int, _batch: int) -> Order | None:
     return None
 
 
-def _round_robin(loads: Mapping[str, Load], results: int, batch: int) -> Order:
+def _round_robin(loads: Mapping[str, Load], _results: int, batch: int) -> Order:
     names = tuple(loads)
     first = batch % len(names)
     return names[first:] + names[:first]
 
 
-def _consumption_rate(loads: Mapping[str, Load], results: int, batch: int) -> Order:
+def _consumption_rate(loads: Mapping[str, Load], results: int, _batch: int) -> Order:
     return tuple(sorted(loads, key=lambda name: results / max(1, loads[name].seen)))
 
 
-def _initial_output_size(loads: Mapping[str, Load], results: int, batch: int) -> Order:
+def _initial_output_size(loads: Mapping[str, Load], _results: int, _batch: int) -> Order:
     return tuple(sorted(loads, key=lambda name: -loads[name].buffered * _others(loads, name)))
 
 
-def _output_rate(loads: Mapping[str, Load], results: int, batch: int) -> Order:
+def _output_rate(loads: Mapping[str, Load], _results: int, _batch: int) -> Order:
     return tuple(sorted(loads, key=lambda name: -_others(loads, name)))
 
 

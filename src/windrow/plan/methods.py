@@ -1,6 +1,7 @@
 """How a step is probed: which conjunct leads the search, and by which method.
 
-The candidates are read off the predicate (`windrow.query.predicate`); the choice follows the shape of the condition alone:
+The candidates are read off the predicate (`windrow.query.predicate`); the choice follows the shape of the condition
+alone:
 
     rank  condition on the probed stream              method
     0     equality (several: their joint hash)        hashed
@@ -57,9 +58,9 @@ def choose(spec: QuerySpec, members: Collection[str], target: str, allowed: froz
     narrowing = tuple(number for number in checkable if narrows(spec, number, target))
     for rank, method, leading, why in _candidates(spec, checkable, narrowing, target):
         if method in allowed:
-            if narrowing and rank >= 3:
-                rank, why = 1, f"{why}, within the time range of {spec.conjuncts[narrowing[0]]}"
-            return Choice(rank, Step(target, method, checkable, leading, narrowing, why))
+            narrowed = bool(narrowing) and rank >= 3
+            reason = f"{why}, within the time range of {spec.conjuncts[narrowing[0]]}" if narrowed else why
+            return Choice(1 if narrowed else rank, Step(target, method, checkable, leading, narrowing, reason))
     raise PlanError("no method serves this step", hint="this is a defect of the planner, please report it")
 
 
@@ -67,24 +68,34 @@ def narrows(spec: QuerySpec, number: int, target: str) -> bool:
     """Whether a conjunct bounds the event time of the target."""
     stream = spec.stream(target)
     time = stream.column(stream.time)
-    return time.type.is_time and any(isinstance(s, Range) and s.key == time for s in searches_of(spec.conjuncts[number], target))
+    return time.type.is_time and any(
+        isinstance(s, Range) and s.key == time for s in searches_of(spec.conjuncts[number], target)
+    )
 
 
 def _candidates(
     spec: QuerySpec, checkable: tuple[int, ...], narrowing: tuple[int, ...], target: str
 ) -> list[tuple[int, str, tuple[int, ...], str]]:
     found: list[tuple[int, str, tuple[int, ...], str]] = []
-    equalities = tuple(n for n in checkable if any(isinstance(s, Equality) for s in searches_of(spec.conjuncts[n], target)))
+    equalities = tuple(
+        n for n in checkable if any(isinstance(s, Equality) for s in searches_of(spec.conjuncts[n], target))
+    )
     if equalities:
         shown = " AND ".join(str(spec.conjuncts[n]) for n in equalities)
         found.append((0, "hashed", equalities, f"{shown}: a hash index on the key"))
     found.extend(_ranges(spec, checkable, narrowing, target))
-    for number in checkable:
-        if any(isinstance(s, Similarity) for s in searches_of(spec.conjuncts[number], target)):
-            found.append((2, "matrix", (number,), f"{spec.conjuncts[number]}: a blocked matrix product"))
+    found.extend(
+        (2, "matrix", (number,), f"{spec.conjuncts[number]}: a blocked matrix product")
+        for number in checkable
+        if any(isinstance(s, Similarity) for s in searches_of(spec.conjuncts[number], target))
+    )
     compiled = [n for n in checkable if is_compiled_whole(spec.conjuncts[n])]
     if compiled or not checkable:
-        why = f"{spec.conjuncts[compiled[0]]}: a compiled loop" if compiled else f"nothing relates {target} to the others: a cross product"
+        why = (
+            f"{spec.conjuncts[compiled[0]]}: a compiled loop"
+            if compiled
+            else f"nothing relates {target} to the others: a cross product"
+        )
         found.append((4 if compiled else 6, "loop", (), why))
     else:
         found.append((5, "opaque", (), f"{spec.conjuncts[checkable[0]]}: a function over candidates"))

@@ -1,7 +1,7 @@
 """In which order a path visits the stores: greedily over the join graph, the most selective kind of search first.
 
-From the driver on, the next store is the one whose step ranks lowest (see `windrow.plan.methods`), so connected streams come before
-cross products and equalities before ranges; ties go by the order of the FROM clause.
+From the driver on, the next store is the one whose step ranks lowest (see `windrow.plan.methods`), so connected
+streams come before cross products and equalities before ranges; ties go by the order of the FROM clause.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Everything that decides ends in a plan, everything that runs takes one:
 
     policy    who drives: in which order the streams' new rows run                       (windrow.plan.drivers)
-    paths     for each driver the steps to take, each with the method that searches it    (windrow.plan.order, windrow.plan.methods)
+    paths     for each driver the steps to take, each with the method that searches it    (windrow.plan.order, .methods)
 
 A plan with nothing restricted, which is what these fields can say, is the exact join.
 
@@ -29,8 +29,8 @@ FORMAT_VERSION = 1
 class Step:
     """A probe of the store of `stream`. Conjuncts are named by their place in the query's list.
 
-    `conjuncts` become checkable here; `leading` of them are what the method searches by; `narrowing` of them are conditions on the
-    store's event time, which restrict the rows to look at whatever the method is.
+    `conjuncts` become checkable here; `leading` of them are what the method searches by; `narrowing` of them are
+    conditions on the store's event time, which restrict the rows to look at whatever the method is.
     """
 
     stream: str
@@ -74,12 +74,16 @@ class Plan:
             value = json.loads(text)
             version = value["version"]
             if version != FORMAT_VERSION:
-                raise PlanError(f"the plan has format version {version}, this is {FORMAT_VERSION}", hint="plan the query again")
+                raise PlanError(
+                    f"the plan has format version {version}, this is {FORMAT_VERSION}", hint="plan the query again"
+                )
             return Plan(str(value["policy"]), tuple(_path(path) for path in value["paths"]))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, PlanError):
                 raise
-            raise PlanError(f"this is not a plan: {type(error).__name__} {error}", place=text[:60], hint="plan the query again") from error
+            raise PlanError(
+                f"this is not a plan: {type(error).__name__} {error}", place=text[:60], hint="plan the query again"
+            ) from error
 
 
 def _path(value: Mapping[str, Any]) -> Path:

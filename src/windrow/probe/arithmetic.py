@@ -1,7 +1,7 @@
 """Scalar arithmetic with SQL's edges, for generated predicates to call.
 
-Integers, decimals, dates and times are int64 inside; each operation that can leave its range returns (value, fits), and the
-caller turns "does not fit" into NULL. Floats need no flag: their NULL is NaN.
+Integers, decimals, dates and times are int64 inside; each operation that can leave its range returns (value, fits),
+and the caller turns "does not fit" into NULL. Floats need no flag: their NULL is NaN.
 
 >>> add_exact(2**62, 2**62)[1], multiply_exact(3, -4)
 (False, (-12, True))
@@ -12,10 +12,14 @@ caller turns "does not fit" into NULL. Floats need no flag: their NULL is NaN.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windrow.probe.jit import compiled
+
+Matrix = NDArray[Any]
 
 LARGEST = 2**63 - 1
 SMALLEST = -(2**63)
@@ -23,6 +27,7 @@ SMALLEST = -(2**63)
 
 @compiled
 def add_exact(left: int, right: int) -> tuple[int, bool]:
+    """The sum, and whether it fits 64 bits."""
     if (right > 0 and left > LARGEST - right) or (right < 0 and left < SMALLEST - right):
         return 0, False
     return left + right, True
@@ -30,6 +35,7 @@ def add_exact(left: int, right: int) -> tuple[int, bool]:
 
 @compiled
 def subtract_exact(left: int, right: int) -> tuple[int, bool]:
+    """The difference, and whether it fits 64 bits."""
     if (right < 0 and left > LARGEST + right) or (right > 0 and left < SMALLEST + right):
         return 0, False
     return left - right, True
@@ -37,12 +43,17 @@ def subtract_exact(left: int, right: int) -> tuple[int, bool]:
 
 @compiled
 def multiply_exact(left: int, right: int) -> tuple[int, bool]:
-    if left == 0 or right == 0:
-        return 0, True
-    if (left == -1 and right == SMALLEST) or (right == -1 and left == SMALLEST):
+    """The product, and whether it fits 64 bits."""
+    estimate = float(left) * float(right)
+    if -9.2e18 < estimate < 9.2e18:
+        return left * right, True
+    if not -9.3e18 < estimate < 9.3e18:
         return 0, False
-    product = left * right  # wraps around where it does not fit, and then does not divide back
-    return (product, True) if product // right == left and product % right == 0 else (0, False)
+    # Near the edge the exact size fits 64 bits without sign. The product itself may not be looked at before it is known
+    # to fit: the compiler takes it for granted that signed words do not overflow.
+    size = np.uint64(abs(left)) * np.uint64(abs(right))
+    limit = np.uint64(LARGEST) + np.uint64((left < 0) != (right < 0))
+    return (left * right, True) if size <= limit else (0, False)
 
 
 @compiled
@@ -58,11 +69,11 @@ def divide_exact(left: int, right: int) -> tuple[int, bool]:
 
 @compiled
 def modulo_exact(left: int, right: int) -> tuple[int, bool]:
-    """The remainder with the sign of the dividend."""
+    """The remainder with the sign of the dividend; as in SQL it does not fit where the quotient does not."""
     if right == 0:
         return 0, False
     if right == -1:
-        return 0, True
+        return 0, left != SMALLEST
     remainder = left % right
     if remainder != 0 and (remainder < 0) != (left < 0):
         remainder -= right
@@ -71,21 +82,25 @@ def modulo_exact(left: int, right: int) -> tuple[int, bool]:
 
 @compiled
 def divide_float(left: float, right: float) -> float:
+    """The quotient; NaN, hence NULL, where the divisor is zero."""
     return left / right if right != 0.0 else np.nan
 
 
 @compiled
-def divide_single(left: float, right: float) -> float:
+def divide_single(left: float, right: float) -> np.float32:
+    """The quotient in 32 bits; NaN, hence NULL, where the divisor is zero."""
     return np.float32(left / right) if right != 0.0 else np.float32(np.nan)
 
 
 @compiled
 def modulo_float(left: float, right: float) -> float:
-    return math.fmod(left, right) if right != 0.0 else np.nan
+    """The remainder with the sign of the dividend; NaN, hence NULL, where the divisor is zero."""
+    return np.fmod(left, right) if right != 0.0 else np.nan
 
 
 @compiled
 def square_root(value: float) -> float:
+    """The square root; NaN, hence NULL, of a negative number."""
     return math.sqrt(value) if value >= 0.0 else np.nan
 
 
@@ -95,8 +110,15 @@ def float_to_integer(value: float, smallest: int, largest: int) -> tuple[int, bo
     rounded = np.rint(value)
     if not (-9.223372036854775808e18 <= rounded < 9.223372036854775808e18):
         return 0, False
-    whole = np.int64(rounded)
+    whole = int(rounded)
     return (whole, True) if smallest <= whole <= largest else (0, False)
+
+
+@compiled
+def float_to_single(value: float) -> np.float32:
+    """The nearest number of 32 bits; NaN, hence NULL, where a finite value is beyond them."""
+    single = np.float32(value)
+    return np.float32(np.nan) if np.isinf(single) and not np.isinf(value) else single
 
 
 @compiled
@@ -111,11 +133,13 @@ def scale_down(value: int, factor: int) -> int:
 
 @compiled
 def floor_scaled(value: int, factor: int) -> int:
+    """value / factor, cut downwards."""
     return value // factor
 
 
 @compiled
 def ceil_scaled(value: int, factor: int) -> int:
+    """value / factor, cut upwards."""
     return -((-value) // factor)
 
 
@@ -139,7 +163,7 @@ def haversine_m(latitude_a: float, longitude_a: float, latitude_b: float, longit
 
 
 @compiled
-def dot(left: np.ndarray, i: int, right: np.ndarray, j: int) -> float:  # type: ignore[type-arg]
+def dot(left: Matrix, i: int, right: Matrix, j: int) -> float:
     """Sum of products in index order, in float64."""
     total = 0.0
     for k in range(left.shape[1]):
@@ -148,7 +172,7 @@ def dot(left: np.ndarray, i: int, right: np.ndarray, j: int) -> float:  # type: 
 
 
 @compiled
-def cosine(left: np.ndarray, i: int, right: np.ndarray, j: int) -> float:  # type: ignore[type-arg]
+def cosine(left: Matrix, i: int, right: Matrix, j: int) -> float:
     """dot / (|left| |right|); NaN, hence NULL, where one has no direction."""
     product, left_squares, right_squares = 0.0, 0.0, 0.0
     for k in range(left.shape[1]):
@@ -161,7 +185,7 @@ def cosine(left: np.ndarray, i: int, right: np.ndarray, j: int) -> float:  # typ
 
 
 @compiled
-def l2(left: np.ndarray, i: int, right: np.ndarray, j: int) -> float:  # type: ignore[type-arg]
+def l2(left: Matrix, i: int, right: Matrix, j: int) -> float:
     """Euclidean distance, summed in index order in float64."""
     total = 0.0
     for k in range(left.shape[1]):
@@ -171,7 +195,14 @@ def l2(left: np.ndarray, i: int, right: np.ndarray, j: int) -> float:  # type: i
 
 
 DAY_US = 86_400_000_000
-UNIT_US = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": DAY_US}
+UNIT_US = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": DAY_US,
+}
 
 
 @compiled

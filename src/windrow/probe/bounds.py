@@ -1,9 +1,9 @@
 """Search values: what a probe row looks for in an index, as machine words.
 
-A range is computed in float64 and widened by all the rounding that the predicate itself may do, so that no row the predicate
-accepts lies outside. For a bound that is a sum of terms t, rounded `slack` times:
+A range is computed in float64 and widened by all the rounding that the predicate itself may do, so that no row the
+predicate accepts lies outside. For a bound that is a sum of terms t, rounded `slack` times:
 
-    margin = slack * unit roundoff * sum(|t|)          (every partial result is below the sum of magnitudes near a match)
+    margin = slack * unit roundoff * sum(|t|)      (every partial result is below the sum of magnitudes near a match)
 
 What lies in the margin is decided by the predicate, like everything else that is proposed.
 """
@@ -24,6 +24,11 @@ from windrow.store.operand import Array, Form, Operand
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 ROUNDOFF = {False: 2.0**-52, True: 2.0**-23}
 TINIEST = {False: 5e-324, True: 1.5e-45}
+NEAR_OVERFLOW = {False: 2.0**1000, True: 2.0**120}
+"""Beyond this a partial sum may be infinite, and then compare as no sum of numbers would: such a bound is left open."""
+
+SURE = 9.2e18
+"""A float that fits a word with all its roundings."""
 
 
 def range_keys(ranges: Sequence[Range], evaluator: Evaluator, frame: Frame) -> tuple[Array, Array]:
@@ -77,7 +82,7 @@ def _bound(bound: Bound, side: int, key: Type, evaluator: Evaluator, frame: Fram
             size += np.abs(real)
             missing |= np.isnan(real) if operand.valid is None else ~operand.valid
         value = total + side * bound.slack * (ROUNDOFF[bound.single] * size + TINIEST[bound.single])
-    value[np.isnan(value)] = side * np.inf
+    value[~(size < NEAR_OVERFLOW[bound.single])] = side * np.inf
     if key.is_float:
         value[missing] = np.nan
         return value
@@ -96,5 +101,5 @@ def _to_words(value: Array, side: int) -> Array:
     with np.errstate(all="ignore"):
         widened = value + side * (1.0 + np.abs(value) * 2.0**-50)
         whole = np.floor(widened) if side < 0 else np.ceil(widened)
-    inside = (whole > -9.2e18) & (whole < 9.2e18)
-    return np.where(inside, np.where(inside, whole, 0.0).astype(np.int64), np.where(whole < 0, SMALLEST, LARGEST))
+    words = np.clip(whole, -SURE, SURE).astype(np.int64)
+    return np.where(whole * side > SURE, LARGEST if side > 0 else SMALLEST, words)

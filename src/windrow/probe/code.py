@@ -1,16 +1,17 @@
 """From expression to code: the statements that compute an expression for one pair, as Python `ast` nodes.
 
-Nothing is formatted as text: names, strings and aliases of the user's never become code, only positions of arrays do. What the
-statements read are *leaves*: arrays of operands, addressed by a position in `inputs` and an index variable (`i` probe row, `j`
-stored row).
+Nothing is formatted as text: names, strings and aliases of the user's never become code, only positions of arrays do.
+What the statements read are *leaves*: arrays of operands, addressed by a position in `inputs` and an index variable
+(`i` probe row, `j` stored row).
 
     abs(a.x - b.x) <= 0.3    →    v1 = float64(inputs[0][i])
                                   v2 = float64(inputs[1][j])
                                   v3 = v1 - v2
                                   v4 = abs(v3)              true: v4 <= 0.3       false: v4 > 0.3
 
-Three-valued logic needs no third value: a condition is a pair of expressions, *surely true* and *surely false*, and NULL makes
-both false. The NULL of a float is NaN, for which every comparison but `!=` is false already; other values carry a flag.
+Three-valued logic needs no third value: a condition is a pair of expressions, *surely true* and *surely false*, and
+NULL makes both false. The NULL of a float is NaN, for which every comparison but `!=` is false already; other values
+carry a flag.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from windrow.store.operand import Form
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Where the values of a leaf are: the first of its arrays in `inputs`, the variable that indexes them (none: always row 0), and whether NULLs occur."""
+    """Where the values of a leaf are: the first of its arrays in `inputs`, the variable that indexes them (none: always
+    row 0), and whether NULLs occur.
+    """
 
     position: int
     index: str
@@ -71,20 +74,24 @@ TRUE, FALSE = ast.Constant(True), ast.Constant(False)
 
 
 def name(identifier: str) -> ast.Name:
+    """A variable, read."""
     return ast.Name(identifier, ast.Load())
 
 
 def call(function: str, *arguments: ast.expr) -> ast.Call:
+    """A call of one of the functions a kernel imports."""
     return ast.Call(name(function), list(arguments), [])
 
 
 def assign(target: str | tuple[str, ...], value: ast.expr) -> ast.Assign:
+    """A value given to one variable, or taken apart into several."""
     if isinstance(target, str):
         return ast.Assign([ast.Name(target, ast.Store())], value)
     return ast.Assign([ast.Tuple([ast.Name(part, ast.Store()) for part in target], ast.Store())], value)
 
 
 def compare(left: ast.expr, operator: type[ast.cmpop], right: ast.expr) -> ast.expr:
+    """One comparison."""
     return ast.Compare(left, [operator()], [right])
 
 
@@ -105,12 +112,15 @@ def some(parts: Iterable[ast.expr]) -> ast.expr:
 
 
 def negated(part: ast.expr | None) -> ast.expr:
+    """The opposite of a part; None stands for what never holds."""
     return TRUE if part is None or part is FALSE else FALSE if part is TRUE else ast.UnaryOp(ast.Not(), part)
 
 
 @dataclass
 class Writer:
-    """Writes statements for expressions into `body`; an expression that was already computed here is not computed again."""
+    """Writes statements for expressions into `body`; an expression that was already computed here is not computed
+    again.
+    """
 
     leaves: Mapping[Expression, Leaf]
     rules: Mapping[str, Rule]
@@ -148,7 +158,9 @@ class Writer:
         if isinstance(expression, Literal):
             return self._literal(expression)
         if not isinstance(expression, Call):
-            raise QueryError(f"column {expression} is not available here", hint="this is a defect of the plan, please report it")
+            raise QueryError(
+                f"column {expression} is not available here", hint="this is a defect of the plan, please report it"
+            )
         return self.rules[expression.function](self, expression)
 
     def _read(self, leaf: Leaf, type_: Type) -> Result:
@@ -169,7 +181,13 @@ class Writer:
     def _literal(self, literal: Literal) -> Result:
         value, type_ = literal.value, literal.type
         if type_.kind is Kind.BOOLEAN or type_.kind is Kind.NULL:
-            return Condition(FALSE, FALSE) if value is None else Condition(TRUE, FALSE) if value else Condition(FALSE, TRUE)
+            return (
+                Condition(FALSE, FALSE)
+                if value is None
+                else Condition(TRUE, FALSE)
+                if value
+                else Condition(FALSE, TRUE)
+            )
         if value is None:
             return Number(call(machine(type_), name("nan") if type_.is_float else ast.Constant(0)), TRUE)
         constant: ast.expr = ast.Constant(float(value) if type_.is_float else int(value))
@@ -185,7 +203,11 @@ class Writer:
         if isinstance(result, Condition):
             true, false = self.keep(result.true), self.keep(result.false)
             return Number(self.keep(call("int64", true)), every((negated(true), negated(false))))
-        raise QueryError("a text or vector cannot be computed with", place=str(expression), hint="compare it, or pass it to a function")
+        raise QueryError(
+            "a text or vector cannot be computed with",
+            place=str(expression),
+            hint="compare it, or pass it to a function",
+        )
 
     def item(self, expression: Expression) -> Item:
         result = self.write(expression)
@@ -201,7 +223,8 @@ class Writer:
         if isinstance(result, Number):
             known = negated(result.null)
             return Condition(
-                every((known, compare(result.word, ast.NotEq, ast.Constant(0)))), every((known, compare(result.word, ast.Eq, ast.Constant(0))))
+                every((known, compare(result.word, ast.NotEq, ast.Constant(0)))),
+                every((known, compare(result.word, ast.Eq, ast.Constant(0)))),
             )
         raise QueryError("a truth value is needed", place=str(expression), hint="compare it with something")
 
@@ -210,7 +233,9 @@ class Writer:
         word, absent = self.keep(value), self.keep(some([null for null in nulls if null is not None]))
         bounds = range_of(type_)
         if bounds is not None:
-            fits = every((fits, ast.Compare(ast.Constant(bounds[0]), [ast.LtE(), ast.LtE()], [word, ast.Constant(bounds[1])])))
+            fits = every(
+                (fits, ast.Compare(ast.Constant(bounds[0]), [ast.LtE(), ast.LtE()], [word, ast.Constant(bounds[1])]))
+            )
         if fits is TRUE:
             return Number(word, None if absent is FALSE else absent)
         target = self.fresh()
@@ -237,6 +262,7 @@ def count_fault() -> ast.stmt:
 
 
 def is_nan_test(test: ast.expr) -> bool:
+    """Whether a test for NULL is a float compared with itself."""
     return isinstance(test, ast.Compare) and test.left is test.comparators[0]
 
 
@@ -245,6 +271,7 @@ def _input(position: int) -> ast.expr:
 
 
 def machine(type_: Type) -> str:
+    """The machine word that computes with a type: its NumPy name."""
     return "float32" if type_.kind is Kind.FLOAT else "float64" if type_.kind is Kind.DOUBLE else "int64"
 
 
@@ -253,7 +280,7 @@ def range_of(type_: Type) -> tuple[int, int] | None:
     if type_.kind is Kind.DECIMAL:
         return (1 - 10**type_.width, 10**type_.width - 1) if type_.width <= 18 else None
     if type_.kind is Kind.DATE:
-        return (-(2**31), 2**31 - 1)
+        return (2 - 2**31, 2**31 - 2)  # the words next to these stand for the infinite dates
     bits = BITS.get(type_.kind)
     if bits is None or bits == 64:
         return None

@@ -1,13 +1,15 @@
 """Compiled predicates: from conjuncts to machine code that a second process finds ready.
 
-    conjuncts ──Writer──▶ statements ──▶ template with the statements in place of DECIDE ──▶ module file ──▶ import ──▶ Numba
+    conjuncts ──Writer──▶ statements ──▶ template, statements in place of DECIDE ──▶ module file ──▶ import ──▶ Numba
 
-A kernel is a module of its own, named by the hash of its text, in a private folder: Numba keeps machine code only for what has a
-file. The folder is `WINDROW_CACHE_DIR` or the user's cache folder; it has to belong to the user and be closed to others (0700),
-because what lies in it is run. `WINDROW_COMPILE=0` runs the same code interpreted, which suits tests of many small queries.
+A kernel is a module of its own, named by the hash of its text, in a private folder: Numba keeps machine code only for
+what has a file. The folder is `WINDROW_CACHE_DIR` or the user's cache folder; it has to belong to the user and be
+closed to others (0700), because what lies in it is run. `WINDROW_COMPILE=0` runs the same code interpreted, which
+suits tests of many small queries.
 
-Three templates are enough: `filter_pairs` decides on proposed pairs, `loop_pairs` is the nested loop with the predicate inside, and
-`evaluate_rows` computes an expression row by row. All read their leaves from one tuple of arrays, `inputs`.
+Three templates are enough: `filter_pairs` decides on proposed pairs, `loop_pairs` is the nested loop with the
+predicate inside, and `evaluate_rows` computes an expression row by row. All read their leaves from one tuple of
+arrays, `inputs`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ import numpy as np
 
 from windrow.errors import SourceError
 from windrow.probe import arithmetic, code, jit, loop, rules, text
-from windrow.probe.code import Leaf, Number, Writer, assign, call, name, negated
+from windrow.probe.code import Leaf, Number, Writer, name, negated
 from windrow.query.expression import Expression, Literal
 from windrow.query.types import VARCHAR, Type
 from windrow.store.operand import Array, Form, Operand, from_arrow
@@ -43,7 +45,9 @@ Lookup = Callable[[str, Expression], Operand]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A leaf before it has a place: the side it is on (`probe`, `stored` or `row`), its form, and whether it may be NULL."""
+    """A leaf before it has a place: the side it is on (`probe`, `stored` or `row`), its form, and whether it may be
+    NULL.
+    """
 
     side: str
     form: Form
@@ -61,7 +65,9 @@ class Kernel:
     leaves: tuple[tuple[Expression, Source], ...]
 
     def inputs(self, lookup: Lookup) -> tuple[Array, ...]:
-        """The arrays of all leaves, read-only, so that one compiled version serves views of files and fresh arrays alike."""
+        """The arrays of all leaves, read-only, so that one compiled version serves views of files and fresh arrays
+        alike.
+        """
         arrays: list[Array] = []
         for expression, source in self.leaves:
             operand = _constant(expression) if isinstance(expression, Literal) else lookup(source.side, expression)
@@ -78,17 +84,21 @@ class Kernel:
 
 
 def compile_filter(conjuncts: Sequence[Expression], sources: Mapping[Expression, Source]) -> Kernel:
-    """A kernel `(inputs, probes, rows, count, faults) -> kept` that keeps, in place, the pairs for which all conjuncts are true."""
+    """A kernel `(inputs, probes, rows, count, faults) -> kept` that keeps, in place, the pairs for which all conjuncts
+    are true.
+    """
     return _compile_decision(loop.filter_pairs, tuple(conjuncts), tuple(sources.items()))
 
 
 def compile_loop(conjuncts: Sequence[Expression], sources: Mapping[Expression, Source]) -> Kernel:
-    """A kernel `(inputs, row_low, row_high, state, probes, rows, faults) -> count` that tries every pair of its ranges."""
+    """A kernel `(inputs, row_low, row_high, state, probes, rows, faults) -> count` that tries the pairs of ranges."""
     return _compile_decision(loop.loop_pairs, tuple(conjuncts), tuple(sources.items()))
 
 
 @lru_cache(maxsize=1024)
-def _compile_decision(template: Callable[..., Any], conjuncts: tuple[Expression, ...], sources: tuple[tuple[Expression, Source], ...]) -> Kernel:
+def _compile_decision(
+    template: Callable[..., Any], conjuncts: tuple[Expression, ...], sources: tuple[tuple[Expression, Source], ...]
+) -> Kernel:
     leaves, kept = _place(conjuncts, dict(sources))
     writer = Writer(leaves, rules.RULES)
     hoisted: list[ast.stmt] = []
@@ -109,22 +119,22 @@ def compile_rows(expression: Expression, sources: tuple[tuple[Expression, Source
     leaves, kept = _place((expression,), dict(sources))
     writer = Writer(leaves, rules.RULES)
     result = writer.write(expression)
+    absent: ast.expr = name("nan") if expression.type.is_float else ast.Constant(0)
     if isinstance(result, Number):
-        value: ast.expr = result.word
-        null = result.null
-        if expression.type.is_float and null is not None:
-            value = writer.keep(value)
-            target = writer.fresh()
-            writer.body += [assign(target, value), ast.If(null, [assign(target, call(code.machine(expression.type), name("nan")))], [])]
-            value = name(target)
+        value, null = writer.keep(result.word), result.null
     else:
         condition = writer.condition(expression)
         value, null = condition.true, code.every((negated(condition.true), negated(condition.false)))
-    store = [
-        ast.Assign([ast.Subscript(name("values"), name("i"), ast.Store())], value),
-        ast.Assign([ast.Subscript(name("valid"), name("i"), ast.Store())], negated(null)),
-    ]
-    return Kernel(_load(_fill(loop.evaluate_rows, {"DECIDE": [*writer.body, *store]})), kept)
+    store: list[ast.stmt] = [_put("values", value)]
+    if null is not None:  # a word that is NULL may lie outside of its type
+        store = [ast.If(negated(null), store, [_put("values", absent)])]
+    return Kernel(
+        _load(_fill(loop.evaluate_rows, {"DECIDE": [*writer.body, *store, _put("valid", negated(null))]})), kept
+    )
+
+
+def _put(array: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Subscript(name(array), name("i"), ast.Store())], value)
 
 
 def _place(
@@ -135,10 +145,14 @@ def _place(
     kept: list[tuple[Expression, Source]] = []
     position = 0
     for expression in _occurring(expressions, sources):
-        source = sources.get(expression) or Source("constant", Form.TEXT, expression.value is None if isinstance(expression, Literal) else False)
+        source = sources.get(expression) or Source(
+            "constant", Form.TEXT, expression.value is None if isinstance(expression, Literal) else False
+        )
         leaves[expression] = Leaf(position, INDEXES[source.side], source.form, source.nullable)
         kept.append((expression, source))
-        position += (2 if source.form in (Form.TEXT, Form.TOKENS) else 1) + (1 if source.nullable and _has_flag(expression.type) else 0)
+        position += (2 if source.form in (Form.TEXT, Form.TOKENS) else 1) + (
+            1 if source.nullable and _has_flag(expression.type) else 0
+        )
     return leaves, tuple(kept)
 
 
@@ -183,7 +197,7 @@ class _Splice(ast.NodeTransformer):
     def __init__(self, parts: Mapping[str, list[ast.stmt]]) -> None:
         self.parts = parts
 
-    def visit_Expr(self, node: ast.Expr) -> Any:  # noqa: N802 - the name is given by ast
+    def visit_Expr(self, node: ast.Expr) -> Any:
         if isinstance(node.value, ast.Name) and node.value.id in self.parts:
             return self.parts[node.value.id] or ast.Pass()
         return node
@@ -201,7 +215,11 @@ def _fill(template: Callable[..., Any], parts: Mapping[str, list[ast.stmt]]) -> 
         argument.annotation = None
     used = {node.id for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Name)}
     imports = [ast.ImportFrom("windrow.probe.jit", [ast.alias("compiled")], 0)]
-    imports += [ast.ImportFrom(module, [ast.alias(original, alias)], 0) for alias, (module, original) in _IMPORTS.items() if alias in used]
+    imports += [
+        ast.ImportFrom(module, [ast.alias(original, alias)], 0)
+        for alias, (module, original) in _IMPORTS.items()
+        if alias in used
+    ]
     return ast.unparse(ast.fix_missing_locations(ast.Module([*imports, function], [])))
 
 
@@ -214,16 +232,19 @@ _IMPORTS: dict[str, tuple[str, str]] = {
     **{
         alias: ("windrow.probe.arithmetic", alias)
         for alias in (
-            "add_exact", "subtract_exact", "multiply_exact", "divide_exact", "modulo_exact", "divide_float", "divide_single", "modulo_float",
-            "square_root", "float_to_integer", "scale_down", "floor_scaled", "ceil_scaled", "decimal_to_float", "haversine_m", "dot", "cosine",
-            "l2", "month_number",
+            "add_exact", "subtract_exact", "multiply_exact", "divide_exact", "modulo_exact", "divide_float",
+            "divide_single", "modulo_float", "square_root", "float_to_integer", "scale_down", "floor_scaled",
+            "ceil_scaled", "decimal_to_float", "haversine_m", "dot", "cosine", "l2", "month_number",
+            "float_to_single",
         )
     },
 }  # fmt: skip
 
 
 def _load(source: str) -> Callable[..., Any]:
-    """The kernel of a module's text: written once, then imported (and compiled by its first call, or loaded from Numba's cache)."""
+    """The kernel of a module's text: written once, then imported (and compiled by its first call, or loaded from
+    Numba's cache).
+    """
     digest = hashlib.sha256((_foundation() + source).encode()).hexdigest()[:24]
     path = cache_folder() / f"kernel_{digest}.py"
     if not path.exists():
@@ -246,14 +267,18 @@ def _import(path: Path) -> ModuleType:
 
 @lru_cache(maxsize=1)
 def _foundation() -> str:
-    """What a kernel's machine code depends on besides its own text: the functions it calls, how it is loaded, the compiler."""
+    """What a kernel's machine code depends on besides its own text: the functions it calls, how it is loaded, the
+    compiler.
+    """
     sources = [Path(module.__file__ or "").read_text() for module in (arithmetic, text, jit, sys.modules[__name__])]
     return "".join([*sources, numba.__version__, np.__version__])
 
 
 @lru_cache(maxsize=4)
 def _folder(configured: str | None) -> Path:
-    base = Path(configured) if configured else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "windrow"
+    base = (
+        Path(configured) if configured else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "windrow"
+    )
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = base.stat()
@@ -261,9 +286,15 @@ def _folder(configured: str | None) -> Path:
             return base
     except OSError as error:
         if configured:
-            raise SourceError(f"the kernel cache {base} cannot be used: {error.strerror}", hint="set WINDROW_CACHE_DIR to a folder of yours") from error
+            raise SourceError(
+                f"the kernel cache {base} cannot be used: {error.strerror}",
+                hint="set WINDROW_CACHE_DIR to a folder of yours",
+            ) from error
     if configured:
-        raise SourceError(f"the kernel cache {base} is open to other users", hint="close it (chmod 700) or set WINDROW_CACHE_DIR to another folder")
+        raise SourceError(
+            f"the kernel cache {base} is open to other users",
+            hint="close it (chmod 700) or set WINDROW_CACHE_DIR to another folder",
+        )
     return Path(tempfile.mkdtemp(prefix="windrow-"))
 
 

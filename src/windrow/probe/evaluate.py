@@ -1,8 +1,8 @@
 """Evaluation row by row: one expression over a frame of rows gives one operand.
 
-Used wherever an expression is computed once a row: the leaves of a stream on entry, search values of partial results, the SELECT
-list, and those conjuncts that call functions over arrays. The scalar semantics are those of the pair kernels, because it is the
-same generated code; what works on whole texts is Arrow's.
+Used wherever an expression is computed once a row: the leaves of a stream on entry, search values of partial results,
+the SELECT list, and those conjuncts that call functions over arrays. The scalar semantics are those of the pair
+kernels, because it is the same generated code; what works on whole texts is Arrow's.
 
     node                                       how
     what the frame already has                 taken
@@ -61,7 +61,9 @@ class Evaluator:
         if isinstance(expression, Literal):
             return constant(expression, len(frame))
         if not isinstance(expression, Call):
-            raise QueryError(f"column {expression} is not part of these rows", hint="this is a defect of the plan, please report it")
+            raise QueryError(
+                f"column {expression} is not part of these rows", hint="this is a defect of the plan, please report it"
+            )
         if is_compiled(expression):
             return self._compiled(expression, frame)
         return self._whole(expression, frame)
@@ -94,7 +96,7 @@ class Evaluator:
     def _whole(self, expression: Call, frame: Frame) -> Operand:
         operands = [self.evaluate(argument, frame) for argument in expression.arguments]
         if expression.function.startswith("udf:"):
-            return call_user_function(self.functions[expression.function[4:]], expression, operands)
+            return call_user_function(self.functions[expression.function[4:]], expression, operands, len(frame))
         return _ARRAY_FUNCTIONS[expression.function](expression, operands)
 
 
@@ -121,8 +123,15 @@ def _text(operand: Operand) -> pa.Array:
 def _pattern(expression: Call, operands: Sequence[Operand]) -> Operand:
     pattern = expression.arguments[1]
     if not isinstance(pattern, Literal):
-        raise QueryError(f"the pattern of LIKE has to be a constant, not {pattern}", place=str(expression), hint="write the pattern as 'text%'")
-    matched = pc.match_like(_text(operands[0]), pattern=str(pattern.value), ignore_case=expression.function == "ilike")
+        raise QueryError(
+            f"the pattern of LIKE has to be a constant, not {pattern}",
+            place=str(expression),
+            hint="write the pattern as 'text%'",
+        )
+    literal = str(pattern.value).replace(
+        "\\", "\\\\"
+    )  # in SQL a backslash stands for itself, unless declared otherwise
+    matched = pc.match_like(_text(operands[0]), pattern=literal, ignore_case=expression.function == "ilike")
     return from_arrow(matched, BOOLEAN)
 
 
@@ -148,18 +157,30 @@ def _distance(expression: Call, operands: Sequence[Operand]) -> Operand:
         chosen = pa.array(valid)
         queries, choices = left.filter(chosen).to_pylist(), right.filter(chosen).to_pylist()
         values[valid] = process.cpdist(queries, choices, scorer=scorer, dtype=values.dtype.type, workers=1)
+    if expression.function == "jaro_winkler":  # two empty texts have nothing in common
+        values[np.asarray(pc.equal(pc.add(pc.binary_length(left), pc.binary_length(right)), 0).fill_null(False))] = 0.0
     if expression.type.is_float:
         return Operand(Form.NUMBER, (np.where(valid, values, np.nan),))
     return Operand(Form.NUMBER, (values,), None if valid.all() else valid)
 
 
-def _tokens(expression: Call, operands: Sequence[Operand]) -> Operand:
+def _tokens(_expression: Call, operands: Sequence[Operand]) -> Operand:
     sets = token_sets(_text(operands[0]))
-    return tokens_operand(pa.LargeListArray.from_arrays(pa.array(sets.offsets), pa.array(sets.tokens)), operands[0].valid)
+    return tokens_operand(
+        pa.LargeListArray.from_arrays(pa.array(sets.offsets), pa.array(sets.tokens)), operands[0].valid
+    )
+
+
+def _text_extreme(expression: Call, operands: Sequence[Operand]) -> Operand:
+    """GREATEST and LEAST pass over NULLs."""
+    choose = pc.max_element_wise if expression.function == "greatest" else pc.min_element_wise
+    return from_arrow(choose(*(_text(operand) for operand in operands), skip_nulls=True), expression.type)
 
 
 def _text_choice(expression: Call, operands: Sequence[Operand]) -> Operand:
-    arrays = [to_arrow(operand, argument.type) for operand, argument in zip(operands, expression.arguments, strict=True)]
+    arrays = [
+        to_arrow(operand, argument.type) for operand, argument in zip(operands, expression.arguments, strict=True)
+    ]
     if expression.function == "coalesce":
         return from_arrow(pc.coalesce(*arrays), expression.type)
     chosen = arrays[-1]
@@ -169,7 +190,9 @@ def _text_choice(expression: Call, operands: Sequence[Operand]) -> Operand:
 
 
 def _cast_whole(expression: Call, operands: Sequence[Operand]) -> Operand:
-    """Text to another type value by value: what cannot be read is NULL, as with TRY_CAST. Vectors change the width of their elements."""
+    """Text to another type value by value: what cannot be read is NULL, as with TRY_CAST. Vectors change the width of
+    their elements.
+    """
     source = to_arrow(operands[0], expression.arguments[0].type)
     target = types.to_arrow(expression.type)
     if expression.type.kind is Kind.VECTOR:
@@ -197,6 +220,8 @@ _ARRAY_FUNCTIONS: dict[str, Callable[[Call, Sequence[Operand]], Operand]] = {
     "levenshtein": _distance,
     "jaro_winkler": _distance,
     "tokens": _tokens,
+    "greatest": _text_extreme,
+    "least": _text_extreme,
     "coalesce": _text_choice,
     "case": _text_choice,
     "cast": _cast_whole,

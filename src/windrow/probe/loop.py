@@ -1,8 +1,10 @@
 """Loops that predicates are put into: templates that `windrow.probe.compile` fills in.
 
-`DECIDE` stands for the statements of a predicate, which `continue` with the next pair unless all conjuncts are true; `HOIST` for
-what depends on the probe row alone. The functions are read as text, never called.
+`DECIDE` stands for the statements of a predicate, which `continue` with the next pair unless all conjuncts are true;
+`HOIST` for what depends on the probe row alone. The functions are read as text, never called.
 """
+
+# ruff: noqa: ARG001, B007 - the statements that are put in read what looks unused
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def filter_pairs(inputs: Any, probes: Any, rows: Any, count: Any, faults: Any) -
 
 
 def loop_pairs(inputs: Any, row_low: Any, row_high: Any, state: Any, probes: Any, rows: Any, faults: Any) -> Any:
-    """Try probe row i with stored rows row_low[i] up to row_high[i]; stops when the output is full, `state` says where to go on."""
+    """Try probe row i with stored rows row_low[i] up to row_high[i]; stops when the output is full, `state` says where
+    to go on.
+    """
     count = 0
     first = state[1]
     for i in range(state[0], len(row_low)):

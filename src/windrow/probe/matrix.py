@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windrow.errors import UsageError
+from windrow.probe.blas import one_thread
 from windrow.probe.jit import compiled, frozen
 from windrow.probe.pairs import CAPACITY, Pairs, Rows, kept, row_bounds
 
@@ -78,13 +79,18 @@ class _Margin(NamedTuple):
     largest: float
 
 
-def vectors(values: Matrix) -> Vectors:
-    """The vectors with their sums of squares, added up in index order; 32-bit and 64-bit floats keep their type."""
+def vectors(values: Matrix, valid: Truths | None = None) -> Vectors:
+    """The vectors with their sums of squares, added up in index order; rows that are not `valid` (NULL) never match.
+
+    Floats of 32 and of 64 bits keep their type.
+    """
     if values.ndim != 2 or values.dtype.kind != "f":
         raise UsageError(f"vectors as a {values.ndim}-dimensional {values.dtype} array", hint="give a matrix of floats")
     matrix = frozen(values, np.float32) if values.dtype == np.float32 else frozen(values, np.float64)
     squares = np.empty(len(matrix), np.float64)
     _fill_squares(matrix, squares)
+    if valid is not None:
+        squares[~valid] = np.nan
     return Vectors(matrix, frozen(squares, np.float64))
 
 
@@ -208,7 +214,7 @@ def _scan_blocks(
                 continue
             lines = probe.values[at:stop] if sign > 0 else -probe.values[at:stop]
             product = buffer[: (stop - at) * (row_stop - row)]
-            with np.errstate(all="ignore"):
+            with one_thread(), np.errstate(all="ignore"):
                 np.matmul(lines, columns, out=product.reshape(stop - at, row_stop - row))
             block = np.array([at, stop, row, row_stop], np.int64)
             state[:2] = 0

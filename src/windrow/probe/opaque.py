@@ -5,8 +5,8 @@
     auto          machine words, in a compiled loop, if Numba can compile the function for them; else as `pair`
     pair          Python values, once a row
 
-A row with a NULL argument gives NULL without a call. NaN returned is NULL. What the function raises, or returns that is not of its
-declared type, ends the query with a `FunctionError` that shows the arguments.
+A row with a NULL argument gives NULL without a call. NaN returned is NULL. What the function raises, or returns that
+is not of its declared type, ends the query with a `FunctionError` that shows the arguments.
 """
 
 from __future__ import annotations
@@ -30,26 +30,35 @@ from windrow.store.operand import NUMPY, Array, Form, Operand, from_arrow, to_ar
 _compiled_loops: dict[Callable[..., Any], Callable[..., Any] | None] = {}
 
 
-def call_user_function(function: UserFunction, node: Call, operands: Sequence[Operand]) -> Operand:
-    """The function's values over the rows of its arguments."""
+def call_user_function(function: UserFunction, node: Call, operands: Sequence[Operand], count: int) -> Operand:
+    """The function's values over `count` rows of its arguments."""
     argument_types = [argument.type for argument in node.arguments]
     known = _known(operands, argument_types)
-    count = len(operands[0]) if operands else 0
     rows = np.flatnonzero(known) if known is not None else None
-    taken = [operand if rows is None else _take(operand, type_, rows) for operand, type_ in zip(operands, argument_types, strict=True)]
+    taken = [
+        operand if rows is None else _take(operand, type_, rows)
+        for operand, type_ in zip(operands, argument_types, strict=True)
+    ]
     values = _call(function, taken, argument_types, count if rows is None else len(rows))
     return _spread(values, rows, count, function.result)
 
 
 def _call(function: UserFunction, operands: Sequence[Operand], argument_types: Sequence[Type], count: int) -> Operand:
+    if count == 0:
+        return _from_python([], function)
     if function.mode == "vectorised":
         return _vectorised(function, [_column(o, t) for o, t in zip(operands, argument_types, strict=True)], count)
-    if function.mode == "auto" and all(operand.form in (Form.NUMBER, Form.VECTOR) for operand in operands) and _is_word(function.result):
+    if (
+        function.mode == "auto"
+        and all(operand.form in (Form.NUMBER, Form.VECTOR) for operand in operands)
+        and _is_word(function.result)
+    ):
         values = _compiled(function, [operand.values for operand in operands], argument_types, count)
         if values is not None:
-            return Operand(Form.NUMBER, (values,))
+            return _words(values, function)
     columns = [_python_values(o, t) for o, t in zip(operands, argument_types, strict=True)]
-    return _from_python([_one(function, arguments) for arguments in zip(*columns, strict=True)], function)
+    rows = zip(*columns, strict=True) if columns else [()] * count
+    return _from_python([_one(function, arguments) for arguments in rows], function)
 
 
 def _compiled(function: UserFunction, arrays: list[Array], argument_types: Sequence[Type], count: int) -> Array | None:
@@ -61,21 +70,31 @@ def _compiled(function: UserFunction, arrays: list[Array], argument_types: Seque
     loop = _compiled_loops[function.function]
     if loop is None:
         return None
-    values = np.empty(count, NUMPY[function.result.kind])
+    values = np.empty(count, np.int64 if function.result.is_integer else NUMPY[function.result.kind])
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            loop(values, *arrays)
+            returned = loop(values, *arrays)
     except Exception:  # whatever it is, the call in Python says it with the arguments
+        returned = ()
+    if not returned or not all(_holds(function.result, kind) for kind in returned):
         _compiled_loops[function.function] = None
         return None
     return values
 
 
+def _holds(result: Type, returned: Any) -> bool:
+    """Whether what compiled code returns goes into the declared type as it is."""
+    if result.kind is Kind.BOOLEAN:
+        return isinstance(returned, numba.types.Boolean)
+    whole = isinstance(returned, numba.types.Integer) and returned != numba.types.uint64
+    return whole or (result.is_float and isinstance(returned, numba.types.Float))
+
+
 def _loop(function: Callable[..., Any], arity: int) -> Callable[..., Any] | None:
-    """A compiled loop that calls the compiled function with element k of each array."""
+    """A compiled loop that calls the compiled function with element k of each array; gives the types it returned."""
     try:
-        inner = function if hasattr(function, "py_func") else numba.njit(function)
+        inner: Any = function if hasattr(function, "py_func") else numba.njit(function)
     except Exception:
         return None
 
@@ -99,7 +118,15 @@ def _loop(function: Callable[..., Any], arity: int) -> Callable[..., Any] | None
         for k in range(len(values)):
             values[k] = inner(a[k], b[k], c[k], d[k])
 
-    return {1: one, 2: two, 3: three, 4: four}.get(arity)
+    loops: dict[int, Callable[..., Any]] = {1: one, 2: two, 3: three, 4: four}
+    if arity not in loops:
+        return None
+
+    def run(values: Array, *arrays: Array) -> list[Any]:
+        loops[arity](values, *arrays)
+        return [signature.return_type for signature in inner.nopython_signatures]
+
+    return run
 
 
 def _vectorised(function: UserFunction, columns: list[Array], count: int) -> Operand:
@@ -107,17 +134,38 @@ def _vectorised(function: UserFunction, columns: list[Array], count: int) -> Ope
         returned = np.asarray(function.function(*columns))
     except Exception as error:
         raise FunctionError(
-            f"user function '{function.name}' raised {type(error).__name__}: {error}", hint="it is called with arrays; make it handle every row"
+            f"user function '{function.name}' raised {type(error).__name__}: {error}",
+            hint="it is called with arrays; make it handle every row",
         ) from error
     if returned.shape != (count,):
         raise FunctionError(
-            f"user function '{function.name}' returned shape {returned.shape} for {count} rows", hint="a vectorised function returns one value a row"
+            f"user function '{function.name}' returned shape {returned.shape} for {count} rows",
+            hint="a vectorised function returns one value a row",
         )
-    if not _is_word(function.result):
+    if not _is_word(function.result) or returned.dtype.kind == "O":
         return _from_python(returned.tolist(), function)
-    if returned.dtype.kind not in "biuf" or (returned.dtype.kind == "f" and not function.result.is_float):
-        raise FunctionError(f"user function '{function.name}' returned {returned.dtype} values, declared {function.result}", hint="return the declared type")
-    return Operand(Form.NUMBER, (returned.astype(NUMPY[function.result.kind]),))
+    allowed = "b" if function.result.kind is Kind.BOOLEAN else "iu" if function.result.is_integer else "iuf"
+    if returned.dtype.kind not in allowed:
+        raise FunctionError(
+            f"user function '{function.name}' returned {returned.dtype} values, declared {function.result}",
+            hint="return the declared type",
+        )
+    return _words(returned, function)
+
+
+def _words(values: Array, function: UserFunction) -> Operand:
+    """The values in the declared type; an integer that does not fit it is an error, as it is in Python."""
+    target = NUMPY[function.result.kind]
+    if function.result.is_integer and len(values):
+        limits = np.iinfo(target)
+        beyond = values[(values < limits.min) | (values > limits.max)]
+        if len(beyond):
+            raise FunctionError(
+                f"user function '{function.name}' returned {beyond[0]}, declared {function.result}",
+                hint="return the declared type, or None for NULL",
+            )
+    with np.errstate(over="ignore"):
+        return Operand(Form.NUMBER, (values.astype(target, copy=False),))
 
 
 def _one(function: UserFunction, arguments: tuple[Any, ...]) -> Any:
@@ -141,7 +189,8 @@ def _from_python(values: list[Any], function: UserFunction) -> Operand:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         wrong = next((value for value in values if not _converts(value, target)), None)
         raise FunctionError(
-            f"user function '{function.name}' returned {wrong!r}, declared {function.result}", hint="return the declared type, or None for NULL"
+            f"user function '{function.name}' returned {wrong!r}, declared {function.result}",
+            hint="return the declared type, or None for NULL",
         ) from error
 
 
@@ -174,7 +223,9 @@ def _take(operand: Operand, type_: Type, rows: Array) -> Operand:
 
 
 def _column(operand: Operand, type_: Type) -> Array:
-    if operand.form is Form.VECTOR or (operand.form is Form.NUMBER and (type_.is_float or type_.is_integer or type_.kind is Kind.BOOLEAN)):
+    if operand.form is Form.VECTOR or (
+        operand.form is Form.NUMBER and (type_.is_float or type_.is_integer or type_.kind is Kind.BOOLEAN)
+    ):
         return operand.values
     return np.asarray(to_arrow(operand, type_).to_numpy(zero_copy_only=False))
 

@@ -1,7 +1,7 @@
 """What each function of the language compiles to: one rule a function.
 
-A rule gets the writer and the call, has the writer compute the arguments, and returns the result. To add a function that
-compiles, add a rule and its line in `RULES`, and its types in `windrow.query.functions`.
+A rule gets the writer and the call, has the writer compute the arguments, and returns the result. To add a function
+that compiles, add a rule and its line in `RULES`, and its types in `windrow.query.functions`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,24 @@ import ast
 from windrow.errors import QueryError
 from windrow.probe.arithmetic import DAY_US, UNIT_US
 from windrow.probe.code import (
-    FALSE, TRUE, Condition, Number, Result, Rule, Writer, assign, call, compare, count_fault, every, is_nan_test, machine, name, negated,
-    range_of, some,
+    FALSE,
+    TRUE,
+    Condition,
+    Number,
+    Result,
+    Rule,
+    Writer,
+    assign,
+    call,
+    compare,
+    count_fault,
+    every,
+    is_nan_test,
+    machine,
+    name,
+    negated,
+    range_of,
+    some,
 )  # fmt: skip
 from windrow.query.expression import Call, Expression, Literal
 from windrow.query.predicate import leaves_of
@@ -38,7 +54,9 @@ def _arithmetic(writer: Writer, node: Call) -> Result:
 
 def _exact(writer: Writer, node: Call, function: str, left: Number, right: Number) -> Number:
     if node.function in OPERATORS and all(range_of(a.type) is not None for a in node.arguments) and _narrow(node):
-        return writer.guarded(ast.BinOp(left.word, OPERATORS[node.function](), right.word), TRUE, node.type, left.null, right.null)
+        return writer.guarded(
+            ast.BinOp(left.word, OPERATORS[node.function](), right.word), TRUE, node.type, left.null, right.null
+        )
     word, fits = writer.fresh(), writer.fresh()
     writer.body.append(assign((word, fits), call(function, left.word, right.word)))
     return writer.guarded(name(word), name(fits), node.type, left.null, right.null)
@@ -58,14 +76,24 @@ def _divide(writer: Writer, node: Call) -> Result:
     zero = compare(right.word, ast.Eq, ast.Constant(0))
     fault = count_fault()
     writer.body.append(ast.If(zero, [fault], []))
-    return writer.floated(call("divide_single" if node.type.kind is Kind.FLOAT else "divide_float", left.word, right.word), node.type, left, right)
+    return writer.floated(
+        call("divide_single" if node.type.kind is Kind.FLOAT else "divide_float", left.word, right.word),
+        node.type,
+        left,
+        right,
+    )
 
 
 def _modulo(writer: Writer, node: Call) -> Result:
     left, right = (writer.number(argument) for argument in node.arguments)
     if node.type.is_float:
         return writer.floated(call("modulo_float", left.word, right.word), node.type, left, right)
-    return _exact(writer, node, "modulo_exact", left, right)
+    word, fits = writer.fresh(), writer.fresh()
+    writer.body.append(assign((word, fits), call("modulo_exact", left.word, right.word)))
+    bounds = range_of(node.type)
+    least = FALSE if bounds is None else compare(left.word, ast.Eq, ast.Constant(bounds[0]))
+    beyond = every((least, compare(right.word, ast.Eq, ast.Constant(-1))))
+    return writer.guarded(name(word), every((name(fits), negated(beyond))), node.type, left.null, right.null)
 
 
 def _negate(writer: Writer, node: Call) -> Result:
@@ -87,7 +115,9 @@ def _absolute(writer: Writer, node: Call) -> Result:
 def _rounded(writer: Writer, node: Call) -> Result:
     operand, source = writer.number(node.arguments[0]), node.arguments[0].type
     if node.type.is_float:
-        return writer.floated(call("np_floor" if node.function == "floor" else "np_ceil", operand.word), node.type, operand)
+        return writer.floated(
+            call("np_floor" if node.function == "floor" else "np_ceil", operand.word), node.type, operand
+        )
     if source.kind is not Kind.DECIMAL:
         return operand
     factor = ast.Constant(10**source.scale)
@@ -125,7 +155,8 @@ def _comparison(writer: Writer, node: Call) -> Result:
     not_nan = every([compare(word, ast.Eq, word) for word in ordered])
     true, false = compare(left.word, positive, right.word), compare(left.word, negative, right.word)
     return Condition(
-        every((known, not_nan if positive is ast.NotEq else TRUE, true)), every((known, not_nan if negative is ast.NotEq else TRUE, false))
+        every((known, not_nan if positive is ast.NotEq else TRUE, true)),
+        every((known, not_nan if negative is ast.NotEq else TRUE, false)),
     )
 
 
@@ -188,7 +219,10 @@ def _choice(writer: Writer, branches: list[tuple[Expression | None, Expression]]
         inner = place.nested()
         if boolean:
             chosen = inner.condition(value)
-            inner.body += [assign(word, chosen.true), assign(null, every((negated(chosen.true), negated(chosen.false))))]
+            inner.body += [
+                assign(word, chosen.true),
+                assign(null, every((negated(chosen.true), negated(chosen.false)))),
+            ]
         else:
             number = inner.number(value)
             inner.body += [assign(word, number.word), assign(null, number.null or FALSE)]
@@ -212,11 +246,22 @@ def _cast(writer: Writer, node: Call) -> Result:
     operand = writer.number(node.arguments[0])
     if target.is_float:
         if source.kind is Kind.DECIMAL:
-            return writer.floated(call("decimal_to_float", operand.word, ast.Constant(10**source.scale)), target, operand)
+            return writer.floated(
+                call("decimal_to_float", operand.word, ast.Constant(10**source.scale)), target, operand
+            )
+        if source.kind is Kind.DOUBLE:
+            return _to_single(writer, operand, target)
         return writer.floated(operand.word, target, operand)
     if source.is_float:
         return _from_float(writer, operand, target)
     return _between_words(writer, operand, source, target)
+
+
+def _to_single(writer: Writer, operand: Number, target: Type) -> Result:
+    single = writer.keep(call("float_to_single", operand.word))
+    lost = every((compare(single, ast.NotEq, single), compare(operand.word, ast.Eq, operand.word)))
+    writer.body.append(ast.If(lost, [count_fault()], []))
+    return writer.floated(single, target, operand)
 
 
 def _from_float(writer: Writer, operand: Number, target: Type) -> Result:
@@ -266,7 +311,9 @@ def _date_diff(writer: Writer, node: Call) -> Result:
             counted = ast.BinOp(call("month_number", word), ast.FloorDiv(), call("int64", ast.Constant(months)))
         numbers.append(Number(writer.keep(counted), operand.null))
     start, end = numbers
-    return writer.guarded(ast.BinOp(end.word, ast.Sub(), start.word), TRUE, node.type, start.null, end.null)
+    difference, fits = writer.fresh(), writer.fresh()
+    writer.body.append(assign((difference, fits), call("subtract_exact", end.word, start.word)))
+    return writer.guarded(name(difference), name(fits), node.type, start.null, end.null)
 
 
 def _of_items(writer: Writer, node: Call) -> Result:
@@ -288,8 +335,9 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("greatest", "least"), _extreme),
     **dict.fromkeys(("floor", "ceil"), _rounded),
     **dict.fromkeys(("cosine", "dot", "l2", "jaccard"), _of_items),
-    "modulo": _modulo, "negate": _negate, "abs": _absolute, "sqrt": _square_root, "and": _and, "or": _or, "not": _not, "is_null": _is_null,
-    "coalesce": _coalesce, "case": _case, "cast": _cast, "date_diff": _date_diff, "haversine_m": _haversine,
+    "modulo": _modulo, "negate": _negate, "abs": _absolute, "sqrt": _square_root, "and": _and, "or": _or, "not": _not,
+    "is_null": _is_null, "coalesce": _coalesce, "case": _case, "cast": _cast, "date_diff": _date_diff, "haversine_m":
+    _haversine,
 }  # fmt: skip
 
 

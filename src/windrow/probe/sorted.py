@@ -1,9 +1,10 @@
 """Ranges of a key through an ordered index: bands, inequalities, equality.
 
     probe ranges, ordered by their low end      [2.0 … 2.5]   [4.1 … 4.4]          [9.0 … 9.9]
-                                                     │             │     gallop         │
-    index keys, ascending                       1.1  2.2  2.4  3.0 4.2  5.0  7.7  8.1  9.3
-    index rows                                   7    0    3    9   1    …
+                                                     │             │                    │
+    fences: every 16th key, swept forward       1.1  │             4.2             7.9  │
+    keys, ascending                             1.1  2.2  2.4  …   4.2  4.5  5.0   7.9  9.3
+    rows                                        7    0    3        1    …
 
 The probing batch is ordered once (`prepare`) and then swept through the index of each segment: both sides move
 forward only, so memory is read in order and a step costs a few comparisons. All bounds are closed; an open end is an
@@ -39,15 +40,16 @@ Truths = NDArray[np.bool_]
 _DIGIT_BITS = 11
 _DIGITS = 6
 _FEW = 1024
-_STRIDE = 8
+_BETWEEN_FENCES = 16
 _BY_KEY, _BY_ROW = 0, 1
 
 
 class SortedIndex(NamedTuple):
-    """The keys of a segment, ascending, and the row each came from. Rows without a key (NULL, NaN) are left out."""
+    """The keys of a segment, ascending, the row each came from, and every 16th key. Rows without a key are left out."""
 
     keys: Keys
     rows: Rows
+    fences: Keys
 
 
 class SortedProbe(NamedTuple):
@@ -68,7 +70,8 @@ def build(keys: Keys, valid: Truths | None = None) -> SortedIndex:
     else:
         places = np.flatnonzero(valid).astype(np.int32)
         rows = places[order_of(keys[places])]
-    return SortedIndex(frozen(keys[rows], keys.dtype.type), frozen(rows, np.int32))
+    held, kind = keys[rows], keys.dtype.type
+    return SortedIndex(frozen(held, kind), frozen(rows, np.int32), frozen(held[::_BETWEEN_FENCES], kind))
 
 
 def prepare(low: Keys, high: Keys) -> SortedProbe:
@@ -97,14 +100,21 @@ def propose(
     capacity: int = CAPACITY,
     keys_by_row: Keys | None = None,
 ) -> Iterator[Pairs]:
-    """All pairs whose stored key lies in the probe row's key range and whose row lies in its row range."""
+    """All pairs whose stored key lies in the probe row's key range and whose row lies in its row range.
+
+    Give `keys_by_row`, the keys in row order, only where every row of the segment has a key.
+    """
     if index.keys.dtype != probe.low.dtype:
         raise UsageError(f"{index.keys.dtype} keys searched by {probe.low.dtype} ranges", hint="use one type for both")
     kind = index.keys.dtype.type
     bounds = row_bounds(row_low, row_high, probe.probes)
     by_row = frozen(() if keys_by_row is None else keys_by_row, kind)
-    state = np.array([0, -1, 0, 0], np.int64)
-    held, ranges = (index.keys, index.rows), (probe.rows, probe.low, probe.high)
+    starts, passed = np.empty(len(probe.rows), np.int32), np.empty(len(probe.rows), np.int32)
+    _fill_fences(index.fences, probe.low, starts)
+    count = _hits(index.keys, probe.low, probe.high, starts, passed) if len(index.keys) else 0
+    state = np.array([0, -1, 0], np.int64)
+    held = (index.keys, index.rows)
+    ranges = (frozen(passed[:count], np.int32), probe.rows, probe.low, probe.high, frozen(starts, np.int32))
     return pour(lambda probes, rows: _fill(held, ranges, by_row, *bounds, state, probes, rows), capacity)
 
 
@@ -168,28 +178,57 @@ def _radix_order(bits: NDArray[np.uint64], floating: bool) -> Rows:
 
 
 @compiled
-def _advance(keys: Keys, target: float, start: int) -> int:
-    """The first position from `start` on whose key is not below the target; all keys before `start` are below it."""
-    size = len(keys)
-    stride = _STRIDE
-    while start + stride <= size and keys[start + stride - 1] < target:
-        start += stride
-        stride *= 2
-    length = min(stride, size - start)
-    while length > 0:
-        half = (length + 1) >> 1
-        if keys[start + half - 1] < target:
-            start += half
-            length -= half
+def _fill_fences(fences: Keys, targets: Keys, starts: Rows) -> None:
+    """For ascending targets the place of the last fence below each: searches go on from there."""
+    fence = 0
+    for at in range(len(targets)):
+        target, stride = targets[at], 1
+        while fence + stride <= len(fences) and fences[fence + stride - 1] < target:
+            fence += stride
+            stride *= 2
+        length = min(stride, len(fences) - fence)
+        while length > 0:
+            half = (length + 1) >> 1
+            if fences[fence + half - 1] < target:
+                fence += half
+                length -= half
+            else:
+                length = half - 1
+        starts[at] = max(0, (fence - 1) * _BETWEEN_FENCES)
+
+
+@compiled
+def _hits(keys: Keys, low: Keys, high: Keys, starts: Rows, passed: Rows) -> int:
+    """Move starts to the first key in range, and list the probe rows for which there is one.
+
+    Halving sixteen keys is written out, in unsigned numbers and without branches: then the slow reads of several probe
+    rows overlap, and no index is tested for being negative. Only the end of the keys is searched one by one.
+    """
+    count, size = 0, len(keys)
+    eight, four, two, one = np.uint64(8), np.uint64(4), np.uint64(2), np.uint64(1)
+    for at in range(len(low)):
+        target, start = low[at], int(starts[at])
+        if start + _BETWEEN_FENCES <= size:
+            place = np.uint64(start)
+            place += np.uint64(keys[place + eight - one] < target) * eight
+            place += np.uint64(keys[place + four - one] < target) * four
+            place += np.uint64(keys[place + two - one] < target) * two
+            place += np.uint64(keys[place] < target)
+            place += np.uint64(keys[place] < target)
+            start = int(place)
         else:
-            length = half - 1
-    return start
+            while start < size and keys[start] < target:
+                start += 1
+        starts[at] = start
+        passed[count] = at
+        count += int(start < size) & int(keys[np.uint64(min(start, size - 1))] <= high[at])
+    return count
 
 
 @compiled
 def _fill(
     index: tuple[Keys, Rows],
-    ranges: tuple[Rows, Keys, Keys],
+    ranges: tuple[Rows, Rows, Keys, Keys, Rows],
     keys_by_row: Keys,
     row_low: Rows,
     row_high: Rows,
@@ -197,24 +236,21 @@ def _fill(
     probe_out: Rows,
     row_out: Rows,
 ) -> int:
-    """Write pairs until the arrays are full; `state`: place in the probe and its range, mode, sweep."""
-    (keys, rows), (rows_probe, lows, highs) = index, ranges
+    """Write pairs until the arrays are full; `state`: place in the list, in its range, search mode."""
+    (keys, rows), (passed, rows_probe, lows, highs, starts) = index, ranges
     size, room, count = len(keys), len(probe_out), 0
     limited, scannable = len(row_low) > 0, len(keys_by_row) > 0
-    at, place, mode, sweep = int(state[0]), int(state[1]), int(state[2]), int(state[3])
-    while at < len(rows_probe):
+    turn, place, mode = int(state[0]), int(state[1]), int(state[2])
+    while turn < len(passed):
+        at = passed[turn]
         low, high, row_probe = lows[at], highs[at], rows_probe[at]
         first, last = 0, np.iinfo(np.int32).max
         if limited:
             first, last = int(row_low[row_probe]), int(row_high[row_probe])
         if place < 0:
-            sweep = _advance(keys, low, sweep)
-            if sweep == size:
-                at = len(rows_probe)
-                break
-            place, mode = sweep, _BY_KEY
+            place, mode = int(starts[at]), _BY_KEY
             if scannable and limited:
-                reach = sweep + max(0, last - first)
+                reach = place + max(0, last - first)
                 if reach < size and keys[reach] <= high:
                     place, mode = first, _BY_ROW
         if mode == _BY_KEY:
@@ -234,8 +270,8 @@ def _fill(
             unfinished = place < last
         if unfinished:
             break
-        at, place = at + 1, -1
+        turn, place = turn + 1, -1
         if count == room:
             break
-    state[0], state[1], state[2], state[3] = at, place, mode, sweep
+    state[0], state[1], state[2] = turn, place, mode
     return count

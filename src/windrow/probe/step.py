@@ -4,8 +4,9 @@
                    ├─ propose ──▶ pairs ──▶ compiled conjuncts ──▶ conjuncts with array functions ──▶ matches
     a segment ─────┘  index (once a segment)
 
-The method proposes, the conjuncts decide: `loop` decides while it proposes, `hashed` on machine words needs no further decision
-on its own equality, `matrix` is sure of what lies outside its error margin; everything else is filtered.
+The method proposes, the conjuncts decide: `loop` decides while it proposes, `hashed` on machine words needs no
+further decision on its own equality, `matrix` is sure of what lies outside its error margin; everything else is
+filtered.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from functools import cached_property, partial
 import numpy as np
 import pyarrow as pa
 
-from windrow.probe import hashed, matrix, sorted as ordered
+from windrow.probe import hashed, matrix
+from windrow.probe import sorted as ordered
 from windrow.probe.bounds import joint_key, range_keys
 from windrow.probe.compile import Kernel, Source, compile_filter, compile_loop
 from windrow.probe.evaluate import Evaluator, Frame
@@ -25,7 +27,7 @@ from windrow.probe.pairs import CAPACITY, Pairs, Rows
 from windrow.probe.rules import is_compiled_whole
 from windrow.query.expression import Expression, Literal, streams_of
 from windrow.query.predicate import Equality, Range, Search, Similarity, leaves_of
-from windrow.store.operand import Array, Form, Operand, from_arrow
+from windrow.store.operand import Array, Form, Operand, from_arrow, tokens_operand
 from windrow.store.segment import Segment
 
 Proposer = Callable[[Segment, Rows | None, Rows | None], Iterator[Pairs]]
@@ -75,7 +77,12 @@ class StepProbe:
     def __post_init__(self) -> None:
         self.deciding = tuple(c for c in self.conjuncts if is_compiled_whole(c))
         self.arrayed = tuple(c for c in self.conjuncts if c not in self.deciding)
-        if self.method == "hashed" and len(self.leading) == 1 and isinstance(self.leading[0][1], Equality) and self.leading[0][1].exact:
+        if (
+            self.method == "hashed"
+            and len(self.leading) == 1
+            and isinstance(self.leading[0][1], Equality)
+            and self.leading[0][1].exact
+        ):
             self.deciding = tuple(c for c in self.deciding if c != self.leading[0][0])
         self.only_leading = len(self.leading) == 1 and self.deciding == (self.leading[0][0],)
 
@@ -98,7 +105,9 @@ class StepProbe:
         elif self.method == "sorted":
             proposer = self._sorted([s for s in searches if isinstance(s, Range)], frame)
         elif self.method == "matrix":
-            return Probing(self, frame, None, self._similar([s for s in searches if isinstance(s, Similarity)][0], frame))
+            return Probing(
+                self, frame, None, self._similar(next(s for s in searches if isinstance(s, Similarity)), frame)
+            )
         else:
             return Probing(self, frame, self._looped(frame), None)
         return Probing(self, frame, proposer, None)
@@ -114,7 +123,9 @@ class StepProbe:
         prepared = hashed.prepare(words, valid)
 
         def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
-            index = segment.index(("hashed", keys), lambda: hashed.build(*joint_key(keys, [_stored(segment, key) for key in keys])))
+            index = segment.index(
+                ("hashed", keys), lambda: hashed.build(*joint_key(keys, [_stored(segment, key) for key in keys]))
+            )
             return hashed.propose(index, prepared, row_low, row_high)
 
         return propose
@@ -150,12 +161,16 @@ class StepProbe:
 
         return propose
 
-    def _similar(self, search: Similarity, frame: Frame) -> Callable[[Segment, Rows | None, Rows | None], Iterator[tuple[Pairs, Array]]]:
-        probe = matrix.vectors(self.evaluator.evaluate(search.value, frame).values)
+    def _similar(
+        self, search: Similarity, frame: Frame
+    ) -> Callable[[Segment, Rows | None, Rows | None], Iterator[tuple[Pairs, Array]]]:
+        sought = self.evaluator.evaluate(search.value, frame)
+        probe = matrix.vectors(sought.values, sought.valid)
         threshold = np.asarray(self.evaluator.evaluate(search.threshold, frame).values, np.float64)
 
         def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[tuple[Pairs, Array]]:
-            stored = segment.index(("vectors", search.key), lambda: matrix.vectors(_stored(segment, search.key).values))
+            operand = _stored(segment, search.key)
+            stored = segment.index(("vectors", search.key), lambda: matrix.vectors(operand.values, operand.valid))
             return matrix.propose(search.function, stored, probe, threshold, search.at_least, row_low, row_high)
 
         return propose
@@ -245,8 +260,10 @@ class _PairFrame:
 def take(operand: Operand, expression: Expression, rows: Array) -> Operand:
     """Some rows of an operand."""
     valid = None if operand.valid is None else operand.valid[rows]
-    if operand.form is Form.TEXT:
+    if operand.arrow is not None and operand.form is Form.TEXT:
         return from_arrow(operand.arrow.take(pa.array(rows)), expression.type)
+    if operand.arrow is not None and operand.form is Form.TOKENS:
+        return tokens_operand(operand.arrow.take(pa.array(rows)), valid)
     return Operand(operand.form, (operand.values[rows],), valid)
 
 
@@ -259,4 +276,3 @@ def _stored(segment: Segment, key: Expression) -> Operand:
 
 def _find(frame: Frame, segment: Segment, evaluator: Evaluator, side: str, expression: Expression) -> Operand:
     return _stored(segment, expression) if side == "stored" else evaluator.evaluate(expression, frame)
-

@@ -36,10 +36,10 @@ from windrow.query.expression import Call, Expression, Literal, conjuncts_of, wa
 from windrow.query.folding import fold
 from windrow.query.functions import DATE_DIFF_UNITS, FUNCTIONS, USER_PREFIX, canonical_name, is_instant, resolve
 from windrow.query.grammar import text_of, too_deep
-from windrow.query.operands import WHOLE_BOUND, Operand, adapted, common_types, with_whole_bound
+from windrow.query.operands import Operand, common_types, settled, user_argument
 from windrow.query.scope import Scope
 from windrow.query.spec import UserFunction
-from windrow.query.types import BOOLEAN, DOUBLE, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, Type
+from windrow.query.types import BOOLEAN, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, Type
 from windrow.query.user_functions import accepts
 
 DEEPEST = 100
@@ -50,9 +50,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Mod: "modulo", exp.EQ: "equal", exp.NEQ: "not_equal", exp.LT: "less", exp.LTE: "less_equal",
     exp.GT: "greater", exp.GTE: "greater_equal", exp.Like: "like", exp.ILike: "ilike",
 }  # fmt: skip
-_COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
-_ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "integer_divide", "modulo"))
-_COMMON = frozenset(("greatest", "least", "coalesce"))
+_COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _AGGREGATES = frozenset((
     "count", "sum", "avg", "mean", "min", "max", "median", "mode", "stddev", "variance", "first", "last", "any_value",
     "list", "string_agg", "array_agg",
@@ -112,6 +110,8 @@ class Binder:
         if isinstance(node, exp.Neg):
             return self._negated(node)
         if operator := _OPERATORS.get(type(node)):
+            if isinstance(node, _COMPARING) and isinstance(node.this, _COMPARING):
+                raise QueryError("comparisons cannot be chained", place=text_of(node), hint="write a < b AND b < c")
             _refuse_extras(node, "this", "expression")
             called = self._call(operator, [node.this, node.expression], node)
             return Operand(self._apply("not", [called], node) if node.args.get("negate") else called)
@@ -194,7 +194,7 @@ class Binder:
 
     def _alike(self, nodes: list[exp.Expr], node: exp.Expr) -> list[Expression]:
         """Operands that are compared with each other, all in one type, as IN and BETWEEN have it."""
-        operands = self._adapted(nodes, node)
+        operands = self._settled("coalesce", [self._operand(each) for each in nodes], node)
         types = [operand.type for operand in operands]
         common = common_types(types)
         if common is None or common.kind in (Kind.VECTOR, Kind.OTHER):
@@ -202,24 +202,18 @@ class Binder:
         return [_placed(operand.expression, common, node) for operand in operands]
 
     def _case(self, node: exp.Expr) -> Expression:
-        conditions, values = [], []
+        branches: list[Operand] = []
         for branch in node.args["ifs"]:
-            conditions.append(
-                self._call("equal", [node.this, branch.this], node)
-                if node.this
-                else self._operand(branch.this).expression
-            )
-            values.append(branch.args["true"])
-        return self._choice(conditions, [*values, node.args.get("default") or exp.Null()], node)
+            when = self._call("equal", [node.this, branch.this], node) if node.this else self._operand(branch.this)
+            branches += [when if isinstance(when, Operand) else Operand(when), self._operand(branch.args["true"])]
+        return self._choice(branches, node.args.get("default"), node)
 
     def _if(self, node: exp.Expr) -> Expression:
-        otherwise = node.args.get("false") or exp.Null()
-        return self._choice([self._operand(node.this).expression], [node.args["true"], otherwise], node)
+        return self._choice([self._operand(node.this), self._operand(node.args["true"])], node.args.get("false"), node)
 
-    def _choice(self, conditions: list[Expression], values: list[exp.Expr], node: exp.Expr) -> Expression:
-        bound = [operand.expression for operand in self._adapted(values, node)]
-        branches = chain.from_iterable(zip(conditions, bound[:-1], strict=True))
-        return self._apply("case", [*branches, bound[-1]], node)
+    def _choice(self, branches: list[Operand], otherwise: exp.Expr | None, node: exp.Expr) -> Expression:
+        last = self._operand(otherwise or exp.Null())
+        return self._apply("case", self._settled("case", [*branches, last], node), node)
 
     def _cast(self, node: exp.Expr) -> Expression:
         _refuse_extras(node, "this", "to")
@@ -248,7 +242,8 @@ class Binder:
             return self._user_call(user, node)
         if called.lower() == "nullif" and len(node.expressions) == 2:
             left, right = node.expressions
-            return self._choice([self._call("equal", [left, right], node)], [exp.Null(), left], node)
+            equal = Operand(self._call("equal", [left, right], node))
+            return self._choice([equal, self._operand(exp.Null())], left, node)
         name = canonical_name(called)
         if name is None:
             raise self._unknown_function(called, node)
@@ -284,7 +279,6 @@ class Binder:
         return self._apply("date_diff", [Literal(unit, VARCHAR), *read], node)
 
     def _user_call(self, user: UserFunction, node: exp.Expr) -> Expression:
-        """A user's function takes values as they are, decimals as DOUBLE."""
         arguments = [self._operand(part).expression for part in node.expressions]
         for argument in arguments:
             if argument.type.kind is Kind.OTHER:
@@ -294,10 +288,7 @@ class Binder:
         if not accepts(user, len(arguments)):
             message = f"{user.name} does not take {len(arguments)} argument{'' if len(arguments) == 1 else 's'}"
             raise QueryError(message, place=text_of(node), hint="pass as many as the function declares")
-        inside = (
-            _placed(part, DOUBLE, node) if part.type.kind in (Kind.DECIMAL, Kind.NULL) else part for part in arguments
-        )
-        return Call(f"{USER_PREFIX}{user.name}", tuple(inside), user.result)
+        return Call(f"{USER_PREFIX}{user.name}", tuple(map(user_argument, arguments)), user.result)
 
     def _unknown_function(self, called: str, node: exp.Expr) -> QueryError:
         if called.lower() in _AGGREGATES:
@@ -314,19 +305,11 @@ class Binder:
         )
 
     def _call(self, name: str, nodes: Sequence[exp.Expr], node: exp.Expr) -> Expression:
-        if name in _COMPARISONS | _ARITHMETIC | _COMMON:
-            operands = self._adapted(nodes, node, texts=name not in _ARITHMETIC)
-        else:
-            operands = [self._operand(each) for each in nodes]
-        if name in WHOLE_BOUND:
-            operands = with_whole_bound(name, operands)
-        return self._apply(name, operands, node)
+        return self._apply(name, self._settled(name, [self._operand(each) for each in nodes], node), node)
 
-    def _adapted(self, nodes: Sequence[exp.Expr], node: exp.Expr, *, texts: bool = True) -> list[Operand]:
-        """Operands that meet, literals among them in the type of the others."""
-        operands = [self._operand(each) for each in nodes]
+    def _settled(self, name: str, operands: list[Operand], node: exp.Expr) -> list[Operand]:
         try:
-            return adapted(operands, texts=texts)
+            return settled(name, operands)
         except QueryError as error:
             raise QueryError(error.message, place=text_of(node), hint=error.hint) from None
 
@@ -406,6 +389,7 @@ def _named(node: exp.Expr) -> str:
 _NODES: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Expression]] = {
     exp.Column: Binder._column, exp.Boolean: Binder._boolean, exp.And: Binder._connective, exp.Or: Binder._connective,
     exp.Not: Binder._not, exp.Is: Binder._is, exp.NullSafeEQ: Binder._null_safe, exp.NullSafeNEQ: Binder._null_safe,
-    exp.In: Binder._in, exp.Between: Binder._between, exp.Case: Binder._case, exp.If: Binder._if, exp.Cast: Binder._cast,
-    exp.TryCast: Binder._cast, exp.Interval: Binder._interval, exp.Anonymous: Binder._function, exp.Abs: Binder._abs,
+    exp.In: Binder._in, exp.Between: Binder._between, exp.Case: Binder._case, exp.If: Binder._if,
+    exp.Cast: Binder._cast, exp.TryCast: Binder._cast, exp.Interval: Binder._interval, exp.Abs: Binder._abs,
+    exp.Anonymous: Binder._function,
 }  # fmt: skip

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from sqlglot import Token, TokenType
 
@@ -99,7 +99,7 @@ def span_us(text: str) -> int:
         )
     try:
         exact_us = Decimal(parts[2].replace("_", "")) * unit_us(parts[3], place=text)
-    except InvalidOperation:
+    except ArithmeticError:
         exact_us = Decimal("Infinity")
     if parts[1] == "-" and exact_us:
         raise QueryError(

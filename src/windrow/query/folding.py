@@ -61,4 +61,6 @@ def _connective(call: Call) -> Expression:
         kept += (part for part in inside if part != neutral)
     if not kept:
         return neutral
+    if all(isinstance(part, Literal) for part in kept):
+        return Literal(None, BOOLEAN)  # what is neither neutral nor decisive is NULL
     return kept[0] if len(kept) == 1 else Call(call.function, tuple(kept), BOOLEAN)

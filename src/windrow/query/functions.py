@@ -1,5 +1,4 @@
-"""The functions of the query language, as data: how each is written, what it takes and gives, whether NULL in is NULL
-out.
+"""The functions of the query language, as data: how each is written, what it takes, what comes out, and what NULL does.
 
 An entry's `rule` maps the types of the arguments to a `Signature`: the types they are cast to and the type that comes
 out. So that is the one place that knows a promotion; whoever evaluates a bound expression meets operands that already
@@ -7,7 +6,8 @@ agree:
 
     arithmetic, comparisons     both operands of one type, except
       multiply                  decimals keep their own scales, the product's is the sum
-      add, subtract             DATE and INTEGER days (the time comes first); a timestamp and INTERVAL; timestamps differ by an INTERVAL
+      add, subtract             a DATE and INTEGER days, a timestamp and an INTERVAL: the time comes first;
+                                timestamps differ by an INTERVAL, dates by a BIGINT of days
     date_diff                   a unit (see DATE_DIFF_UNITS), then two TIMESTAMPs or two TIMESTAMPTZs
     cosine, dot, l2             two vectors of one length, elements of 32 or 64 bits each as they come
     case                        when, then, when, then, …, else

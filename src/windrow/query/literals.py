@@ -63,7 +63,9 @@ def number(text: str) -> Literal:
             return Literal(_finite(float(plain), text), DOUBLE)
         return Literal(int(whole + part), decimal(len(whole) + len(part), len(part))) if point else integer(int(plain))
     except ValueError:
-        raise QueryError(f"'{text[:40]}' is not a number Windrow can take", hint="write a number such as 0.5 or 1e9") from None
+        raise QueryError(
+            f"'{text[:40]}' is not a number Windrow can take", hint="write a number such as 0.5 or 1e9"
+        ) from None
 
 
 def integer(value: int) -> Literal:

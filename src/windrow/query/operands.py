@@ -18,14 +18,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from windrow.query import literals
+from windrow.query.casts import coerce
 from windrow.query.coercion import WIDEST_64_BIT_DECIMAL, common_type
 from windrow.query.expression import Expression, Literal
-from windrow.query.types import NULL, VARCHAR, Kind, Type
+from windrow.query.types import DOUBLE, NULL, VARCHAR, Kind, Type
 
 WHOLE_BOUND: dict[str, Callable[[Fraction], int]] = {
     "less": math.ceil, "less_equal": math.floor, "greater": math.floor, "greater_equal": math.ceil,
 }  # fmt: skip
 """Which whole number bounds whole numbers as a fraction on the right of each comparison does."""
+
+_ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "integer_divide", "modulo"))
+_COMMON = frozenset(("equal", "not_equal", "greatest", "least", "coalesce"))
 
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
@@ -40,6 +44,24 @@ class Operand:
     @property
     def type(self) -> Type:
         return self.expression.type
+
+
+def settled(name: str, operands: Sequence[Operand]) -> list[Operand]:
+    """The operands of a function with the types of its literals settled, where the function lets its operands meet."""
+    if name == "case":
+        values = iter(adapted([*operands[1::2], operands[-1]], texts=True))
+        last = len(operands) - 1
+        return [next(values) if at % 2 or at == last else operand for at, operand in enumerate(operands)]
+    if name in _ARITHMETIC:
+        return adapted(operands, texts=False)
+    if name in WHOLE_BOUND:
+        return with_whole_bound(name, adapted(operands, texts=True))
+    return adapted(operands, texts=True) if name in _COMMON else list(operands)
+
+
+def user_argument(expression: Expression) -> Expression:
+    """An argument of a user's function: values as they are, decimals (and what has no type) as DOUBLE."""
+    return coerce(expression, DOUBLE) if expression.type.kind in (Kind.DECIMAL, Kind.NULL) else expression
 
 
 def adapted(operands: Sequence[Operand], *, texts: bool) -> list[Operand]:

@@ -1,21 +1,24 @@
 """What a predicate offers to a search: leaves, implied filters, and the searches a conjunct can lead.
 
-A conjunct that spans streams is evaluated on pairs. Seen from the stream that is being probed (the *target*), it may also say
-where its matches lie:
+A conjunct that spans streams is evaluated on pairs. Seen from the stream that is being probed (the *target*), it may
+also say where its matches lie:
 
     a.k = b.k + 1                     Equality(key=a.k, value=b.k + 1)                         a hash index
     abs(a.x - b.x) <= 0.3             Range(key=a.x, low=[+b.x -0.3], high=[+b.x +0.3])        a sorted index
     a.ts >= b.ts - INTERVAL 5 s       Range(key=a.ts, low=[+b.ts -5 s], high=None)             the time order itself
     cosine(a.v, b.v) >= 0.9           Similarity(cosine, key=a.v, value=b.v, 0.9, at least)    a matrix product
 
-A search proposes, the conjunct decides, so a search may return too much but never too little: a bound is a sum of signed terms
-over the other streams, and `slack` counts the roundings that have to be allowed for on top (see `windrow.probe.bounds`).
+A search proposes, the conjunct decides, so a search may return too much but never too little: a bound is a sum of
+signed terms over the other streams, and `slack` counts the roundings that have to be allowed for on top (see
+`windrow.probe.bounds`).
 """
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from windrow.query.expression import Call, Column, Expression, Literal, streams_of, walk
 from windrow.query.functions import is_strict
@@ -41,7 +44,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """Matches have `key` (of the target) equal to `value` (of the others); `exact`: equal keys need no further check."""
+    """Matches have `key` (of the target) equal to `value` (of the others); `exact`: equal keys need no check."""
 
     key: Expression
     value: Expression
@@ -57,11 +60,14 @@ class Range:
     high: Bound | None
 
 
+Measure: TypeAlias = typing.Literal["cosine", "dot", "l2"]
+
+
 @dataclass(frozen=True, slots=True)
 class Similarity:
     """Matches have `function(key, value)` at least (or at most) `threshold`."""
 
-    function: str
+    function: Measure
     key: Expression
     value: Expression
     threshold: Expression
@@ -70,9 +76,15 @@ class Similarity:
 
 Search = Equality | Range | Similarity
 
-FLIPPED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
+FLIPPED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+    "equal": "equal",
+}
 TOKENS = "tokens"
-SIMILARITIES = ("cosine", "dot", "l2")
+SIMILARITIES: dict[str, Measure] = {"cosine": "cosine", "dot": "dot", "l2": "l2"}
 
 
 def searches_of(conjunct: Expression, target: str) -> tuple[Search, ...]:
@@ -109,14 +121,18 @@ def _search(subject: Expression, operator: str, other: Expression, target: str) 
         yield Range(linear.key, low, high)
         return
     below = operator in ("less", "less_equal") if linear.sign > 0 else operator in ("greater", "greater_equal")
-    yield Range(linear.key, None if below and operator != "equal" else upper, upper if below or operator == "equal" else None)
+    yield Range(
+        linear.key, None if below and operator != "equal" else upper, upper if below or operator == "equal" else None
+    )
 
 
 def _similarity(subject: Call, operator: str, other: Expression, target: str) -> Iterable[Search]:
     first, second = subject.arguments
     key, value = (first, second) if streams_of(first) == {target} else (second, first)
     if streams_of(key) == {target} and target not in streams_of(value) and streams_of(value):
-        yield Similarity(subject.function, key, value, other, at_least=operator in ("greater", "greater_equal"))
+        yield Similarity(
+            SIMILARITIES[subject.function], key, value, other, at_least=operator in ("greater", "greater_equal")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +181,9 @@ def _sum(expression: Expression, target: str) -> _Linear | None:
 
 
 def _unscaled(expression: Expression) -> Expression:
-    """The expression without conversions that keep its value up to rounding, so that a difference under a cast is still a range."""
+    """The expression without conversions that keep its value up to rounding, so that a difference under a cast is still
+    a range.
+    """
     while isinstance(expression, Call) and expression.function == "cast":
         inner = expression.arguments[0]
         widening = inner.type.is_numeric and (expression.type.is_float or _digits_kept(inner, expression))
@@ -206,7 +224,9 @@ def rejects_null(conjunct: Expression, leaf: Expression) -> bool:
 def _null_with(expression: Expression, leaf: Expression) -> bool:
     if expression == leaf:
         return True
-    if isinstance(expression, (Column, Literal)) or not (expression.function == TOKENS or is_strict(expression.function)):
+    if isinstance(expression, (Column, Literal)) or not (
+        expression.function == TOKENS or is_strict(expression.function)
+    ):
         return False
     return any(_null_with(argument, leaf) for argument in expression.arguments)
 
@@ -227,7 +247,9 @@ def _leaves(expression: Expression) -> Iterable[Expression]:
 
 
 def with_token_sets(expression: Expression) -> Expression:
-    """The expression with the texts of `jaccard` as token sets, so that a text is cut into tokens once a row, not once a pair."""
+    """The expression with the texts of `jaccard` as token sets, so that a text is cut into tokens once a row, not once
+    a pair.
+    """
     if not isinstance(expression, Call):
         return expression
     arguments = tuple(with_token_sets(argument) for argument in expression.arguments)

@@ -15,11 +15,16 @@ expression. Parentheses stand where precedence needs them and nowhere else.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from itertools import islice, product
 
+from windrow.errors import QueryError
+from windrow.query.casts import coerce
 from windrow.query.expression import Call, Column, Expression, Literal
 from windrow.query.functions import FUNCTIONS, USER_PREFIX, resolve
-from windrow.query.literals import INTEGER_BIGGEST
-from windrow.query.types import INTEGER, Kind, decimal
+from windrow.query.literals import negative, number
+from windrow.query.operands import Operand, settled, user_argument
+from windrow.query.types import NULL, Kind
 
 _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _SIGN, _ATOM = range(1, 9)
 
@@ -29,6 +34,12 @@ _PRECEDENCE = {
     "greater_equal": _COMPARED, "add": _SUM, "subtract": _SUM, "multiply": _PRODUCT, "divide": _PRODUCT,
     "integer_divide": _PRODUCT, "modulo": _PRODUCT, "negate": _SIGN,
 }  # fmt: skip
+
+_SAY_THEIR_TYPE = (Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
+_WRITABLE = (Kind.INTEGER, Kind.BIGINT, Kind.DECIMAL, Kind.DOUBLE, Kind.VARCHAR, Kind.NULL)
+"""The kinds a literal can be written in without saying so."""
+
+_MOST_SPELLINGS = 64
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -48,11 +59,21 @@ def _text(expression: Expression) -> tuple[str, int]:
     if isinstance(expression, Column):
         return f"{quoted(expression.stream)}.{quoted(expression.name)}", _ATOM
     if isinstance(expression, Literal):
-        text = str(expression)
+        text = _literal_text(expression)
         return text, _SIGN if text.startswith("-") else _ATOM
     if expression.function == "cast":
-        return f"CAST({show(expression.arguments[0])} AS {expression.type})", _ATOM
-    return _call_text(expression.function, _without_casts(expression))
+        inner = expression.arguments[0]
+        text = inner.type.show(inner.value) if isinstance(inner, Literal) else show(inner)
+        return f"CAST({text} AS {expression.type})", _ATOM
+    return _call_text(expression.function, _spelled(expression))
+
+
+def _literal_text(literal: Literal) -> str:
+    """The literal as it has to be written to be of its type where nothing stands beside it."""
+    text = str(literal)
+    if literal.type.kind is Kind.DOUBLE and text[-1].isdigit() and "e" not in text:
+        return f"{text.removesuffix('.0')}e0"
+    return text if literal.type.kind is not Kind.FLOAT or literal.value is None else f"CAST({text} AS FLOAT)"
 
 
 def _call_text(name: str, arguments: tuple[Expression, ...]) -> tuple[str, int]:
@@ -96,34 +117,61 @@ def _case_text(arguments: tuple[Expression, ...]) -> str:
     return f"CASE {body} ELSE {show(arguments[-1])} END"
 
 
-def _without_casts(call: Call) -> tuple[Expression, ...]:
-    """The arguments, without the casts that the types of what is inside them bring about anyway."""
-    bare = tuple(
-        part.arguments[0] if isinstance(part, Call) and part.function == "cast" else part for part in call.arguments
-    )
-    if call.function.startswith(USER_PREFIX):
-        return tuple(
-            inner if inner.type.kind is Kind.DECIMAL else part for inner, part in zip(bare, call.arguments, strict=True)
-        )
-    for shorter in (tuple(_plainer(part) for part in bare), bare):
-        signature = resolve(call.function, tuple(part.type for part in shorter))
-        if signature is not None and signature.arguments == tuple(part.type for part in call.arguments):
-            return shorter
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """One way to write an argument, and what binding makes of it before its neighbours are looked at."""
+
+    written: Expression
+    read: Operand
+
+
+def _spelled(call: Call) -> tuple[Expression, ...]:
+    """The arguments in the shortest spelling that reads back as this very call."""
+    if call.function in ("and", "or", "not"):
+        return call.arguments
+    for chosen in islice(product(*map(_spellings, call.arguments)), _MOST_SPELLINGS):
+        if _reads_as(call, [spelling.read for spelling in chosen]):
+            return tuple(spelling.written for spelling in chosen)
     return call.arguments
 
 
-def _plainer(expression: Expression) -> Expression:
-    """A number without the zeros after its point that only its type put there."""
-    if not isinstance(expression, Literal) or expression.value is None:
-        return expression
-    type_, value = expression.type, expression.value
-    if type_.is_float and isinstance(value, float) and value.is_integer() and abs(value) <= INTEGER_BIGGEST:
-        return Literal(int(value), INTEGER)
-    if type_.kind is Kind.DECIMAL and isinstance(value, int):
-        scale = type_.scale
-        while scale and value % 10 == 0:
-            value, scale = value // 10, scale - 1
-        if scale:
-            return Literal(value, decimal(max(len(str(abs(value))), scale + 1), scale))
-        return Literal(value, INTEGER) if abs(value) <= INTEGER_BIGGEST else expression
-    return expression
+def _spellings(part: Expression) -> list[_Spelling]:
+    """The ways to write an argument, shortest first: without its cast, without the zeros its type put there."""
+    if isinstance(part, Call) and part.function == "cast":
+        return [_Spelling(part.arguments[0], Operand(part.arguments[0])), _Spelling(part, Operand(part))]
+    if not isinstance(part, Literal) or part.type.kind in _SAY_THEIR_TYPE:
+        return [_Spelling(part, Operand(part))]
+    shorter = [Literal(None, NULL)] if part.value is None else _shorter_numbers(part)
+    cast = _Spelling(Call("cast", (part,), part.type), Operand(part))
+    return [
+        *(_Spelling(each, Operand(each, written=True)) for each in (*shorter, part) if each.type.kind in _WRITABLE),
+        cast,
+    ]
+
+
+def _shorter_numbers(literal: Literal) -> list[Literal]:
+    """The number with fewer digits: whole, then with as few after the point as keep its value, then with more."""
+    text = str(literal)
+    sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+    if not literal.type.is_numeric or not digits.replace(".", "").isdigit():
+        return []
+    texts = [digits]
+    if "." in digits:
+        plain = digits.rstrip("0").rstrip(".")
+        texts = [plain] if "." in plain else [plain, f"{plain}.0"]
+        zeros = range(1, len(digits) - len(plain) + 1) if literal.type.kind is Kind.DECIMAL else ()
+        texts += [texts[-1] + "0" * count for count in zeros]
+    return [negative(number(each)) if sign else number(each) for each in texts]
+
+
+def _reads_as(call: Call, operands: list[Operand]) -> bool:
+    try:
+        if call.function.startswith(USER_PREFIX):
+            return tuple(user_argument(operand.expression) for operand in operands) == call.arguments
+        bound = [operand.expression for operand in settled(call.function, operands)]
+        signature = resolve(call.function, tuple(part.type for part in bound))
+        if signature is None or (signature.function or call.function, signature.result) != (call.function, call.type):
+            return False
+        return tuple(map(coerce, bound, signature.arguments)) == call.arguments
+    except QueryError:
+        return False

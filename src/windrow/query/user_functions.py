@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import typing
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -108,8 +107,9 @@ def _declared(name: str, value: Any, module: str) -> list[UserFunction]:
         return [value]
     if name.startswith("_") or not inspect.isfunction(value) or value.__module__ != module:
         return []
-    returned = typing.get_type_hints(value).get("return") if value.__annotations__ else None
-    return [user_function(name, value, returned)] if returned in _PYTHON_TYPES else []
+    returned = value.__annotations__.get("return")
+    result = next((type_ for type_ in _PYTHON_TYPES if returned in (type_, type_.__name__)), None)
+    return [] if result is None else [user_function(name, value, result)]
 
 
 def _result_type(name: str, returns: str | type | Type) -> Type:

@@ -1,6 +1,7 @@
 """The entrance: from pushed Arrow rows to the new segment of each stream.
 
-    pushed ──▶ schema, event time ──▶ bad, late, too far ahead: set aside ──▶ watermark ──▶ order, row clocks ──▶ filters, leaves ──▶ segment
+    pushed ──▶ schema, event time ──▶ bad, late, too far ahead: set aside ──▶ watermark ──▶ order, row clocks ──▶
+    filters, leaves ──▶ segment
 
 Rules, per stream i, after each batch:
 
@@ -8,9 +9,10 @@ Rules, per stream i, after each batch:
 - idle       a stream without rows for longer than its timeout takes the smallest watermark of those that are not idle.
 - leaving    a stored row of l may go when ts + w_l < W_i for every i other than l.
 
-With a row window in the query, rows are admitted in the order (event time, stream, content): those strictly before the smallest
-watermark of all streams; the rest waits. (Strictly, because a row with exactly that time may still arrive and sort before one that is
-here.) Each admitted row then carries, for every row-windowed stream, how many of its rows came up to it, rows that filters drop included.
+With a row window in the query, rows are admitted in the order (event time, stream, content): those strictly before
+the smallest watermark of all streams; the rest waits. (Strictly, because a row with exactly that time may still
+arrive and sort before one that is here.) Each admitted row then carries, for every row-windowed stream, how many of
+its rows came up to it, rows that filters drop included.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ class Gate:
 
     def advance(self) -> None:
         if self.newest_us > NEVER_US:
-            self.watermark_us = max(self.watermark_us, max(NEVER_US, self.newest_us - self.stream.lateness_us))
+            self.watermark_us = max(self.watermark_us, NEVER_US, self.newest_us - self.stream.lateness_us)
 
 
 class Entry:
@@ -107,7 +109,11 @@ class Entry:
         """The rows that are input: with a time, not late, not too far ahead; a hidden last column holds the time."""
         table = pa.concat_tables([conform(gate, table) for table in tables]) if tables else _empty(gate)
         times = table.column(gate.stream.time)
-        words = pa.concat_arrays([time_us(chunk) for chunk in times.chunks]) if times.num_chunks else pa.array([], pa.int64())
+        words = (
+            pa.concat_arrays([time_us(chunk) for chunk in times.chunks])
+            if times.num_chunks
+            else pa.array([], pa.int64())
+        )
         gate.counts.rows += len(table)
         event_us = np.asarray(words.fill_null(0))
         known = np.asarray(words.is_valid())
@@ -115,7 +121,11 @@ class Entry:
         ahead = np.zeros(len(table), np.bool_)
         if self.max_ahead_us is not None:
             ahead = known & (event_us > now_us + self.max_ahead_us)
-        for reason, chosen, field_name in (("bad time", ~known, "bad"), ("late", late, "late"), ("too far ahead", ahead, "ahead")):
+        for reason, chosen, field_name in (
+            ("bad time", ~known, "bad"),
+            ("late", late, "late"),
+            ("too far ahead", ahead, "ahead"),
+        ):
             if chosen.any():
                 setattr(gate.counts, field_name, getattr(gate.counts, field_name) + int(chosen.sum()))
                 if self.set_aside is not None:
@@ -146,7 +156,11 @@ class Entry:
     def _admit_in_order(self, before_us: int | None) -> dict[str, Segment]:
         admitted: dict[str, pa.Table] = {}
         for name, gate in self.gates.items():
-            table = pa.concat_tables(gate.waiting) if gate.waiting else _empty(gate).append_column(_TIME, pa.array([], pa.int64()))
+            table = (
+                pa.concat_tables(gate.waiting)
+                if gate.waiting
+                else _empty(gate).append_column(_TIME, pa.array([], pa.int64()))
+            )
             if before_us is not None:
                 chosen = pc.less(table.column(_TIME), pa.scalar(before_us, pa.int64()))
                 gate.waiting = [table.filter(pc.invert(chosen))]
@@ -208,7 +222,13 @@ class _Rows:
 
     def array(self, column: Column) -> pa.Array:
         chunked = self.table.column(column.name)
-        return chunked.chunk(0) if chunked.num_chunks == 1 else pa.concat_arrays(chunked.chunks) if chunked.num_chunks else pa.array([], chunked.type)
+        return (
+            chunked.chunk(0)
+            if chunked.num_chunks == 1
+            else pa.concat_arrays(chunked.chunks)
+            if chunked.num_chunks
+            else pa.array([], chunked.type)
+        )
 
     def find(self, expression: Expression) -> Operand | None:
         if not isinstance(expression, Column):
@@ -223,7 +243,11 @@ def conform(gate: Gate, table: pa.Table) -> pa.Table:
     arrays = []
     for column in gate.columns:
         if column.name not in table.schema.names:
-            raise InputError(f"pushed rows have no column '{column.name}'", place=f"stream {gate.stream.name}", hint="push all columns the query uses")
+            raise InputError(
+                f"pushed rows have no column '{column.name}'",
+                place=f"stream {gate.stream.name}",
+                hint="push all columns the query uses",
+            )
         chunked = table.column(column.name)
         found = types.from_arrow(chunked.type)
         if found != column.type and found.kind is not Kind.NULL:
@@ -274,11 +298,14 @@ def _by_content(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
 
 
 def _rows_up_to(times: Mapping[str, Array], counted: str, name: str, names: Sequence[str]) -> Array:
-    """For each admitted row of `name`, the admitted rows of `counted` at or before it in the order (event time, stream, content)."""
+    """For each admitted row of `name`, the admitted rows of `counted` at or before it in the order (event time, stream,
+    content).
+    """
     if name == counted:
         return np.arange(1, len(times[name]) + 1, dtype=np.int64)
-    side = "right" if names.index(counted) < names.index(name) else "left"
-    return np.searchsorted(times[counted], times[name], side=side).astype(np.int64)
+    earlier_place = names.index(counted) < names.index(name)
+    found = np.searchsorted(times[counted], times[name], side="right" if earlier_place else "left")
+    return np.asarray(found, np.int64)
 
 
 def _content_hash(frame: _Rows) -> Array:
@@ -289,7 +316,9 @@ def _content_hash(frame: _Rows) -> Array:
             continue
         operand = from_arrow(frame.array(column), column.type)
         if operand.form is Form.VECTOR:
-            parts.extend(key_words(Operand(Form.NUMBER, (np.ascontiguousarray(v),)), types.DOUBLE)[0] for v in operand.values.T)
+            parts.extend(
+                key_words(Operand(Form.NUMBER, (np.ascontiguousarray(v),)), types.DOUBLE)[0] for v in operand.values.T
+            )
             continue
         words, valid = key_words(operand, column.type)
         parts.append(words if valid is None else np.where(valid, words, UNBOUNDED))

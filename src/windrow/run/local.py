@@ -2,12 +2,13 @@
 
     push ──▶ waiting rows ──step──▶ entrance ──▶ one batch ──▶ results           state stays in this process' memory
 
-A batch is what was pushed since the last step. The multiset of all results does not depend on how rows are cut into batches, nor on
-the policy or the methods.
+A batch is what was pushed since the last step. The multiset of all results does not depend on how rows are cut into
+batches, nor on the policy or the methods.
 
 >>> import pyarrow as pa, windrow
 >>> rows = pa.table({"ts": pa.array([0, 1_000_000], pa.timestamp("us")), "x": [1.0, 2.0]})
->>> query = windrow.sql("SELECT a.x AS ax, b.x AS bx FROM a, b WHERE a.x < b.x WINDOW 5 SECONDS", streams={"a": rows, "b": rows})
+>>> text = "SELECT a.x AS ax, b.x AS bx FROM a, b WHERE a.x < b.x WINDOW 5 SECONDS"
+>>> query = windrow.sql(text, streams={"a": rows, "b": rows})
 >>> with windrow.local(query) as join:
 ...     join.push("a", rows)
 ...     join.push("b", rows)
@@ -86,8 +87,14 @@ class LocalJoin:
         self._check_open()
         table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
         if not isinstance(table, pa.Table):
-            raise InputError(f"cannot push {type(rows).__name__}", place=f"stream {stream}", hint="push a pyarrow Table or RecordBatch")
-        names = [s.name for s in self.spec.streams if s.name == stream] or [s.name for s in self.spec.streams if s.source == stream]
+            raise InputError(
+                f"cannot push {type(rows).__name__}",
+                place=f"stream {stream}",
+                hint="push a pyarrow Table or RecordBatch",
+            )
+        names = [s.name for s in self.spec.streams if s.name == stream] or [
+            s.name for s in self.spec.streams if s.source == stream
+        ]
         if not names:
             self.spec.stream(stream)
         for name in names:
@@ -106,7 +113,9 @@ class LocalJoin:
         return results
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """Results of each batch of `inputs`, then of `finish`; empty ones are left out. A replayed batch brings its own clock."""
+        """Results of each batch of `inputs`, then of `finish`; empty ones are left out. A replayed batch brings its own
+        clock.
+        """
         for batch in self._inputs or ():
             for stream, rows in (batch.tables if isinstance(batch, ReplayBatch) else batch).items():
                 self.push(stream, rows)
@@ -120,7 +129,9 @@ class LocalJoin:
     def __enter__(self) -> LocalJoin:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._finished = True
 
     def _run(self, last: bool, now_s: float | None) -> pa.Table:
@@ -130,7 +141,8 @@ class LocalJoin:
         fresh = self.entry.admit(pushed, now_us, last)
         stored = {name: tuple(store.segments) for name, store in self.stores.items()}
         loads = {
-            name: Load(buffered=len(fresh[name]), stored=len(store), seen=self.entry.gates[name].counts.rows) for name, store in self.stores.items()
+            name: Load(buffered=len(fresh[name]), stored=len(store), seen=self.entry.gates[name].counts.rows)
+            for name, store in self.stores.items()
         }
         order = order_of_drivers(self.plan.policy, loads, self._results, self._batches)
         results = result_table(self.program, run_batch(self.program, stored, fresh, order))
@@ -150,10 +162,11 @@ class LocalJoin:
 def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any) -> LocalJoin:
     """A join in this process.
 
-    `inputs` (optional) is an iterable of batches, each a mapping from stream to rows, such as `windrow.streams.replay.Replay` gives;
-    with it the join itself is an iterable of results. Options: `policy` (who drives, see `windrow.plan.drivers`), `methods` (which
-    probe methods are allowed), `plan` (a plan to use as it is), `max_ahead` (rows further ahead of the clock than this span are bad;
-    unlimited by default), `set_aside` (called with stream, reason and rows that did not enter), `clock` (seconds since 1970).
+    `inputs` (optional) is an iterable of batches, each a mapping from stream to rows, such as
+    `windrow.streams.replay.Replay` gives; with it the join itself is an iterable of results. Options: `policy` (who
+    drives, see `windrow.plan.drivers`), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
+    `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called
+    with stream, reason and rows that did not enter), `clock` (seconds since 1970).
     """
     return LocalJoin(query, inputs, **options)
 
@@ -165,5 +178,7 @@ def _arrow_types(query: Join | QuerySpec, spec: QuerySpec) -> dict[Column, pa.Da
     for stream in spec.streams:
         if stream.source in query.sources:
             schema = schema_of(query.sources[stream.source], stream.source)
-            found.update({column: schema.field(column.name).type for column in stream.columns if column.name in schema.names})
+            found.update(
+                {column: schema.field(column.name).type for column in stream.columns if column.name in schema.names}
+            )
     return found

@@ -1,7 +1,7 @@
 """Partial results: rows of several streams found to belong together so far, by reference.
 
-A member is a *handle*, segment << 32 | row, into the segments its store had when the batch began (a `View`). Values are fetched when
-a step or the SELECT list asks for them, once for all rows: index pairs first, columns last.
+A member is a *handle*, segment << 32 | row, into the segments its store had when the batch began (a `View`). Values
+are fetched when a step or the SELECT list asks for them, once for all rows: index pairs first, columns last.
 
     newest_us = max ts             dies_us = min(ts + window)            over the members (saturating)
     p and s fit  iff  newest_p <= dies_s  and  newest_s <= dies_p
@@ -98,7 +98,11 @@ class Partial:
         layout = view.segments[0].layout
         slot = layout.slot(expression)
         if slot is not None:
-            return self.whole.operands[slot] if self.whole is not None else view.operand(slot, expression, self.handles[name])
+            return (
+                self.whole.operands[slot]
+                if self.whole is not None
+                else view.operand(slot, expression, self.handles[name])
+            )
         if isinstance(expression, Column) and expression in layout.columns:
             return from_arrow(self.column(expression), expression.type)
         return None
@@ -112,11 +116,15 @@ class Partial:
         parts = []
         for name, view in self.views.items():
             layout = view.segments[0].layout
-            slot = next(k for k, leaf in enumerate(layout.operands) if isinstance(leaf, Call) and leaf.function == "row_id")
+            slot = next(
+                k for k, leaf in enumerate(layout.operands) if isinstance(leaf, Call) and leaf.function == "row_id"
+            )
             parts.append(view.operand(slot, layout.operands[slot], self.handles[name]).values)
         return combine(parts)
 
-    def extend(self, view: View, probes: Array, handles: Array, times_us: Array, clocks: Mapping[str, Array]) -> Partial:
+    def extend(
+        self, view: View, probes: Array, handles: Array, times_us: Array, clocks: Mapping[str, Array]
+    ) -> Partial:
         """The rows `probes`, each with one more member."""
         name = view.stream.name
         members = {member: held[probes] for member, held in self.handles.items()}
@@ -159,7 +167,8 @@ def first_partial(views: Mapping[str, View], name: str, segment: Segment) -> Par
     dies_us, dies_clock = ends(view.stream, segment.time_us, segment.clocks)
     handles = (np.int64(number) << SEGMENT_BITS) + np.arange(len(segment), dtype=np.int64)
     return Partial(
-        views, {name: handles}, segment.time_us, segment.time_us, dies_us, dict(segment.clocks), dies_clock, whole=segment
+        views, {name: handles}, segment.time_us, segment.time_us, dies_us, dict(segment.clocks), dies_clock,
+        whole=segment
     )  # fmt: skip
 
 

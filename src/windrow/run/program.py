@@ -5,8 +5,9 @@
                     how each driver's path is probed    a list of steps a driver
                     what comes out                      the SELECT list
 
-A leaf is the largest part of a conjunct that reads one stream; it is computed once, when a row enters. Where a conjunct cannot be
-true if a leaf is NULL, rows with that NULL do not enter at all, and nobody behind the entrance checks for it.
+A leaf is the largest part of a conjunct that reads one stream; it is computed once, when a row enters. Where a
+conjunct cannot be true if a leaf is NULL, rows with that NULL do not enter at all, and nobody behind the entrance
+checks for it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from windrow.probe.evaluate import Evaluator
 from windrow.probe.step import Leaves, StepProbe
 from windrow.query import types
 from windrow.query.expression import Call, Column, Expression, columns_of, streams_of, walk
-from windrow.query.predicate import TOKENS, Range, leaves_of, rejects_null, searches_of, with_token_sets
+from windrow.query.predicate import TOKENS, Range, Search, leaves_of, rejects_null, searches_of, with_token_sets
 from windrow.query.spec import Output, QuerySpec
 from windrow.query.types import BIGINT, Kind
 from windrow.store.operand import Form, form_of
@@ -73,7 +74,9 @@ class Program:
         return any(isinstance(node, Call) and node.function == "result_id" for node in nodes)
 
     def _layout(self, name: str, leaves: tuple[Expression, ...]) -> Layout:
-        delivered = dict.fromkeys(column for output in self.outputs for column in columns_of(output.expression) if column.stream == name)
+        delivered = dict.fromkeys(
+            column for output in self.outputs for column in columns_of(output.expression) if column.stream == name
+        )
         operands = [leaf for leaf in leaves if streams_of(leaf) == {name}]
         if self.wants_id:
             stream = self.spec.stream(name)
@@ -86,20 +89,20 @@ class Program:
         return Entrance(filters, tuple(leaf for leaf in self.layouts[name].operands if leaf in required))
 
     def _step(self, step: Step) -> StepProbe:
-        leading = [(self.conjuncts[number], search) for number in step.leading for search in self._searches(number, step)]
+        leading = tuple((self.conjuncts[n], search) for n in step.leading for search in self._searches(n, step))
         narrowing = [
             search for number in step.narrowing for search in searches_of(self.conjuncts[number], step.stream)
             if isinstance(search, Range) and search.key == self._time(step.stream)
         ]  # fmt: skip
         conjuncts = tuple(self.conjuncts[number] for number in step.conjuncts)
-        return StepProbe(step.stream, step.method, conjuncts, tuple(leading), tuple(narrowing), self.leaves, self.evaluator)
+        return StepProbe(step.stream, step.method, conjuncts, leading, tuple(narrowing), self.leaves, self.evaluator)
 
-    def _searches(self, number: int, step: Step) -> list[object]:
+    def _searches(self, number: int, step: Step) -> list[Search]:
         kinds = {"hashed": "Equality", "sorted": "Range", "matrix": "Similarity"}
-        found = [s for s in searches_of(self.conjuncts[number], step.stream) if type(s).__name__ == kinds.get(step.method)]
-        if step.method == "sorted" and len(step.leading) > 1:
-            return list(found)
-        return list(found[:1])
+        found = [
+            s for s in searches_of(self.conjuncts[number], step.stream) if type(s).__name__ == kinds.get(step.method)
+        ]
+        return found if step.method == "sorted" and len(step.leading) > 1 else found[:1]
 
     def _time(self, name: str) -> Column:
         stream = self.spec.stream(name)
@@ -108,7 +111,9 @@ class Program:
     def _arrow_type(self, expression: Expression) -> pa.DataType:
         if isinstance(expression, Column) and expression.type.kind is Kind.OTHER:
             if expression not in self.arrow_types:
-                raise QueryError(f"the Arrow type of {expression} is not known", hint="give the stream's schema with the query")
+                raise QueryError(
+                    f"the Arrow type of {expression} is not known", hint="give the stream's schema with the query"
+                )
             return self.arrow_types[expression]
         return types.to_arrow(expression.type)
 
@@ -122,4 +127,6 @@ def _check_paths(spec: QuerySpec, paths: tuple[Path, ...]) -> None:
     for path in paths:
         visited = [path.driver, *(step.stream for step in path.steps)]
         if sorted(visited) != sorted(names):
-            raise QueryError(f"the path of '{path.driver}' visits {', '.join(visited)}", hint="a path visits each stream once")
+            raise QueryError(
+                f"the path of '{path.driver}' visits {', '.join(visited)}", hint="a path visits each stream once"
+            )

@@ -1,6 +1,7 @@
 """The report: what a run took in, left out, found, and needed.
 
-Times are seconds of the process' clock, sizes bytes. `steps` says for each driver what its path searches by, and the pairs it looked at.
+Times are seconds of the process' clock, sizes bytes. `steps` says for each driver what its path searches by, and the
+pairs it looked at.
 """
 
 from __future__ import annotations
@@ -69,10 +70,13 @@ class Report:
         rows = sum(stream.rows for stream in self.streams.values())
         late = sum(stream.late for stream in self.streams.values())
         bad = sum(stream.bad + stream.too_far_ahead for stream in self.streams.values())
-        return f"{rows:,} rows in ({late:,} late, {bad:,} bad), {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s"
+        taken = f"{rows:,} rows in ({late:,} late, {bad:,} bad)"
+        return f"{taken}, {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s"
 
 
-def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str, Store], batches: int, results: int, seconds: float) -> Report:
+def make_report(
+    program: Program, gates: Mapping[str, Gate], stores: Mapping[str, Store], batches: int, results: int, seconds: float
+) -> Report:
     """The report of a run from its parts."""
     streams = {}
     for name, gate in gates.items():
@@ -93,7 +97,11 @@ def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str
     for path in program.plan.paths:
         for planned, probe in zip(path.steps, program.steps[path.driver], strict=True):
             work = probe.work
-            steps.append(StepReport(path.driver, planned.stream, planned.method, planned.why, work.compared, work.proposed, work.matched))
+            steps.append(
+                StepReport(
+                    path.driver, planned.stream, planned.method, planned.why, work.compared, work.proposed, work.matched
+                )
+            )
     faults = int(program.evaluator.faults[0])
     return Report(program.plan.policy, batches, results, seconds, faults, peak_memory_bytes(), streams, tuple(steps))
 

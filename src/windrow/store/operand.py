@@ -7,7 +7,8 @@
     tokens    offsets, sorted token hashes             token sets of texts, for `jaccard`
 
 NULL is a False in `valid`; `valid` is None where nothing is NULL. Floats need no `valid`: their NULL is NaN.
-Arrays are views of Arrow memory wherever the layout allows, so a column that is both searched and selected is held once.
+Arrays are views of Arrow memory wherever the layout allows, so a column that is both searched and selected is held
+once.
 
 >>> from_arrow(pa.array([1, None, 3], pa.int32()), types.INTEGER).valid
 array([ True, False,  True])
@@ -43,7 +44,9 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operand:
-    """Values of one expression, row by row; `arrow` is their Arrow array where one exists (always, for text and tokens)."""
+    """Values of one expression, row by row; `arrow` is their Arrow array where one exists (always, for text and
+    tokens).
+    """
 
     form: Form
     arrays: tuple[Array, ...]
@@ -97,7 +100,10 @@ def from_arrow(array: pa.Array, type_: Type) -> Operand:
     if type_.kind is Kind.VECTOR:
         return _from_vectors(array, type_)
     if type_.kind is Kind.OTHER:
-        raise InputError(f"values of Arrow type {array.type} can be selected but not computed with", hint="cast the column before joining")
+        raise InputError(
+            f"values of Arrow type {array.type} can be selected but not computed with",
+            hint="cast the column before joining",
+        )
     return _from_numbers(array, type_)
 
 
@@ -178,7 +184,9 @@ def _from_numbers(array: pa.Array, type_: Type) -> Operand:
 def _from_decimals(array: pa.Array) -> Operand:
     """The low words of the unscaled integers; a value that needs more than 64 bits is an overflow, hence NULL."""
     array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2)
+    words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset : 2 * (array.offset + len(array))].reshape(
+        -1, 2
+    )
     values = np.ascontiguousarray(words[:, 0])
     fits = words[:, 1] == (values >> 63)
     valid = np.asarray(array.is_valid()) & fits
@@ -207,7 +215,7 @@ def _from_vectors(array: pa.FixedSizeListArray, type_: Type) -> Operand:
 
 def list_parts(array: pa.Array) -> tuple[Array, Array]:
     """Offsets (int32, starting anywhere) and elements of a string array; NULL is empty in well-formed Arrow data."""
-    validity, offsets, data = array.buffers()
+    _, offsets, data = array.buffers()
     count = len(array)
     if offsets is None or count == 0:
         return np.zeros(count + 1, np.int32), np.zeros(0, np.uint8)

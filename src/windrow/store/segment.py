@@ -6,8 +6,8 @@
         operands  what predicates read, one a leaf expression; a leaf that is a delivered column shares its memory
         indexes   built on first use, kept with the segment
 
-Order: a segment is made once, sorted, and never changed. Merging makes a new one from several; rows that can no longer take part
-in a result are left behind then.
+Order: a segment is made once, sorted, and never changed. Merging makes a new one from several; rows that can no
+longer take part in a result are left behind then.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Segment:
         shared = {id(operand.arrow) for operand in self.operands if operand.arrow is not None}
         operands = sum(operand.nbytes for operand in self.operands)
         columns = sum(column.nbytes for column in self.columns if id(column) not in shared)
-        return self.time_us.nbytes + sum(clock.nbytes for clock in self.clocks.values()) + operands + columns
+        clocks = sum(clock.nbytes for clock in self.clocks.values())
+        return int(self.time_us.nbytes + clocks + operands + columns)
 
     def index(self, key: object, build: Callable[[], Index]) -> Index:
         """The index known under `key`, built on first use."""
@@ -78,7 +79,7 @@ class Segment:
 
 
 def merge(segments: Sequence[Segment], keep_from_us: int) -> Segment:
-    """One segment with the rows of all, in order of time (equal times in the order of `segments`), older rows left out."""
+    """One segment with the rows of all, by time (equal times in the order of `segments`), older rows left out."""
     time_us = np.concatenate([segment.time_us for segment in segments])
     order: Array | None = None
     if (time_us[1:] < time_us[:-1]).any():

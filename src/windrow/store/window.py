@@ -2,12 +2,12 @@
 
     add ──▶ [tier 0: one a batch] ─16─▶ [tier 1] ─16─▶ [tier 2] …        expire: whole segments leave at the old end
 
-Sixteen segments of a tier are merged into one of the next, so a row is copied once a tier and their number stays logarithmic in
-the window. A merged segment may span at most a quarter of the window: what is kept past its time, because it shares a segment with
-younger rows, is then at most a quarter of the window too.
+Sixteen segments of a tier are merged into one of the next, so a row is copied once a tier and their number stays
+logarithmic in the window. A merged segment may span at most a quarter of the window: what is kept past its time,
+because it shares a segment with younger rows, is then at most a quarter of the window too.
 
-Rule for leaving: a row may go when no result can need it any more, that is when it is older than `cutoff_us`, or, in a row window,
-when its stream has counted `rows` rows after it. The caller knows both (see `windrow.run.admit`).
+Rule for leaving: a row may go when no result can need it any more, that is when it is older than `cutoff_us`, or, in
+a row window, when its stream has counted `rows` rows after it. The caller knows both (see `windrow.run.admit`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class Store:
             level += 1
 
     def expire(self, cutoff_us: int, first_clock: int) -> None:
-        """Let go of segments whose rows are all older than `cutoff_us`, or numbered below `first_clock` in a row window."""
+        """Let go of segments whose rows are all older than `cutoff_us`, or numbered below `first_clock` in a row
+        window.
+        """
         self._cutoff_us = max(self._cutoff_us, cutoff_us)
         kept = [segment for segment in self.segments if segment.last_us >= cutoff_us]
         if first_clock > 0:

@@ -1,0 +1,95 @@
+"""A live table of a running join; where there is no terminal, a plain line now and then.
+
+stream   rows in   rows/s   in window                                          one row a stream
+results, matches/s, time of the last batch, how far behind                     one line below
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from windrow.run.report import Report
+
+RATE_SPAN_S = 2.0
+PLAIN_LINES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A join at one time: seconds since it started, its report, how long the last batch took, how late it was done."""
+
+    at_s: float
+    report: Report
+    batch_s: float
+    behind_s: float
+
+
+class LiveTable:
+    """Shows moments as they come. A context manager; `duration_s` spaces the plain lines."""
+
+    def __init__(self, console: Console, duration_s: float) -> None:
+        self._console = console
+        self._recent: deque[Moment] = deque()
+        self._line_every_s = duration_s / PLAIN_LINES
+        self._next_line_s = self._line_every_s
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> LiveTable:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, moment: Moment) -> None:
+        """The join as it is now."""
+        self._recent.append(moment)
+        while self._recent[0].at_s < moment.at_s - RATE_SPAN_S:
+            self._recent.popleft()
+        if self._live is not None:
+            self._live.update(Group(self._table(moment), Text(self._totals(moment))), refresh=True)
+        elif moment.at_s >= self._next_line_s:
+            self._next_line_s += self._line_every_s
+            rows = sum(stream.rows for stream in moment.report.streams.values())
+            self._console.print(f"{moment.at_s:5.1f} s: {rows:,} rows in, {self._totals(moment)}", soft_wrap=True)
+
+    def _table(self, moment: Moment) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("stream")
+        for heading in ("rows in", "rows/s", "in window"):
+            table.add_column(heading, justify="right", min_width=10)
+        for name, stream in moment.report.streams.items():
+            rate = self._rate(moment, partial(_rows_of, name))
+            table.add_row(name, f"{stream.rows:,}", f"{rate:,.0f}", f"{stream.stored:,}")
+        return table
+
+    def _totals(self, moment: Moment) -> str:
+        rate = self._rate(moment, lambda report: report.results)
+        window = sum(stream.stored for stream in moment.report.streams.values())
+        behind = f", {moment.behind_s:.1f} s behind" if moment.behind_s > 0 else ""
+        return (
+            f"{moment.report.results:,} results, {rate:,.0f} matches/s, {window:,} rows in windows,"
+            f" last batch {moment.batch_s * 1000:.1f} ms{behind}"
+        )
+
+    def _rate(self, moment: Moment, count: Callable[[Report], int]) -> float:
+        first = self._recent[0]
+        span_s = moment.at_s - first.at_s
+        return (count(moment.report) - count(first.report)) / span_s if span_s > 0 else 0.0
+
+
+def _rows_of(name: str, report: Report) -> int:
+    return report.streams[name].rows

@@ -1,0 +1,44 @@
+"""The options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Query = Annotated[str, typer.Argument(metavar="QUERY.sql", help="A file with the query, or - for standard input.")]
+
+Streams = Annotated[
+    list[str],
+    typer.Option(
+        "--stream",
+        metavar="NAME=PATH",
+        help="What a name in FROM reads: a Parquet, CSV or Arrow file, a folder, or a pattern in quotes. PATH may "
+        "end in ?time=COL, and &unit=s, ms, us or ns where that column holds numbers. Once for each name.",
+    ),
+]
+
+Functions = Annotated[
+    str | None, typer.Option("--udf", metavar="FILE.py", help="A Python file with functions the query calls.")
+]
+
+Policy = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Which stream's new rows run first: timestamp, round_robin, consumption_rate, initial_output_size or "
+        "output_rate. The results are the same.",
+    ),
+]
+
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help="Let the plan use only this method (sorted, hashed, matrix) beside loops; may be given several times. "
+        "--method loop uses no index at all. The results are the same.",
+    ),
+]
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else.")]

@@ -1,0 +1,38 @@
+"""A progress bar for a replay: on stderr, and only where that is a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from windrow.streams.replay import Replay, ReplayBatch
+
+
+class RateColumn(ProgressColumn):
+    """Rows a second, of late."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed:,.0f} rows/s")
+
+
+def tracked(replay: Replay, console: Console) -> Iterator[ReplayBatch]:
+    """The batches of a replay; how far it is, how fast it goes and how long it still takes are shown meanwhile."""
+    if not console.is_terminal:
+        yield from replay
+        return
+    columns = (
+        BarColumn(),
+        TextColumn("batch {task.fields[batch]:,} of {task.fields[batches]:,}"),
+        RateColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=10) as progress:
+        task = progress.add_task("", total=replay.rows, batch=0, batches=len(replay))
+        for number, batch in enumerate(replay, start=1):
+            yield batch
+            rows = sum(len(table) for table in batch.tables.values())
+            progress.update(task, advance=rows, batch=number)

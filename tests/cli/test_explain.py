@@ -1,0 +1,58 @@
+"""`windrow explain`: the plan and why, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Command
+from tests.cli.recordings import NEAR, cameras_and_query
+from windrow.plan.plan import Plan
+
+THREE = """
+SELECT a.id AS a_id, c.id AS c_id
+FROM cam1 AS a, cam2 AS b, cam1 AS c
+WHERE a.kind = b.kind AND ABS(b.x - c.x) <= 0.5 AND a.x > 3
+WINDOW 90 SECONDS, c ROWS 100
+LATENESS 2 SECONDS
+"""
+
+
+def test_text_names_filters_windows_steps_and_reasons(windrow_command: Command, folder: Path) -> None:
+    ended = windrow_command("explain", *cameras_and_query(folder, THREE))
+    assert (ended.code, ended.err) == (0, "")
+    for line in (
+        "  a: cam1 from cam1.parquet, event time ts, window 90 SECONDS, lateness 2 SECONDS",
+        "    enters only if a.x > 3",
+        "  c: cam1 from cam1.parquet, event time ts, window ROWS 100, lateness 2 SECONDS",
+        "Plan, policy timestamp: new rows run in order of event time",
+        "  a new row of b",
+        "    1. probes a, hashed: a.kind = b.kind: a hash index on the key",
+        "    2. probes c, sorted: abs(b.x - c.x) <= 0.5: a sorted index on c.x",
+        "  a_id BIGINT, c_id BIGINT",
+    ):
+        assert line in ended.out.splitlines()
+
+
+def test_json_holds_the_plan_that_would_run(windrow_command: Command, folder: Path) -> None:
+    arguments = cameras_and_query(folder, THREE)
+    ended = windrow_command("explain", *arguments, "--json", "--policy", "round_robin", "--method", "sorted")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    plan = Plan.from_json(json.dumps(found["plan"]))
+    assert plan.policy == "round_robin"
+    assert [path.driver for path in plan.paths] == ["a", "b", "c"]
+    assert {step.method for path in plan.paths for step in path.steps} == {"sorted", "loop"}
+    assert found["conjuncts"] == ["a.kind = b.kind", "abs(b.x - c.x) <= 0.5", "a.x > 3"]
+    assert [stream["window_us"] for stream in found["streams"]] == [90_000_000, 90_000_000, None]
+    assert found["streams"][2]["window_rows"] == 100
+    assert "a.x > 3" in found["streams"][0]["entrance"]
+    assert found["streams"][1]["columns"] == ["ts", "x", "kind"]
+    assert found["outputs"] == [{"name": "a_id", "type": "BIGINT"}, {"name": "c_id", "type": "BIGINT"}]
+
+
+def test_nothing_is_written(windrow_command: Command, folder: Path) -> None:
+    arguments = cameras_and_query(folder, NEAR)
+    before = sorted(folder.iterdir())
+    assert windrow_command("explain", *arguments).code == 0
+    assert sorted(folder.iterdir()) == before
