@@ -1,1 +1,1 @@
-"""Windrow beside its peers and its limits: each `bench_NAME` has a `DESCRIPTION` and `run(quick)`, which gives its rows."""
+"""Windrow beside its peers and its limits: each `bench_NAME` has a `DESCRIPTION` and `run(quick)`."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
+from functools import partial
 
 from benchmarks.deltas import DeltaJoin, Sizes, check_same
 from benchmarks.measure import Row, Timing, faster, in_child, main, timed
 from benchmarks.peers import DuckTables, polars_band
 
-DESCRIPTION = "Band join of 10,000 rows with a window of 1,000,000: insertion, merging and indexing included on our side"
+DESCRIPTION = (
+    "Band join of 10,000 rows with a window of 1,000,000: insertion, merging and indexing included on our side"
+)
 QUICK = Sizes(delta_rows=10_000, window_deltas=100, batches=32, peer_rounds=5)
 FULL = replace(QUICK, batches=96, peer_rounds=9)
 BAND = "SELECT a.id AS a_id, b.id AS b_id FROM a, b WHERE b.x BETWEEN a.x - 0.5 AND a.x + 0.5"
@@ -30,13 +33,20 @@ def measure(sizes: Sizes) -> list[Row]:
         if number % max(1, sizes.batches // sizes.peer_rounds) == 0:
             probing, window = ours.probing, ours.window
             duck.load(a=probing, b=window)
-            for name, work in (("DuckDB", lambda: duck.answer(BAND)), ("Polars", polars_band(probing, window, 0.5))):
+            for name, work in (("DuckDB", partial(duck.answer, BAND)), ("Polars", polars_band(probing, window, 0.5))):
                 spent, theirs = timed(work)
                 peers[name].append(spent)
                 check_same(results, theirs, name)
-    note = f"our mean of {sizes.batches} batches, median {statistics.median(ours.seconds) * 1e3:.3g} ms; the peer's median"
+    note = (
+        f"our mean of {sizes.batches} batches, median {statistics.median(ours.seconds) * 1e3:.3g} ms; the peer's median"
+    )
     return [
-        faster(f"band join beside {name}", Timing(statistics.mean(ours.seconds), statistics.median(peers[name]), name), goal, note)
+        faster(
+            f"band join beside {name}",
+            Timing(statistics.mean(ours.seconds), statistics.median(peers[name]), name),
+            goal,
+            note,
+        )
         for name, goal in (("DuckDB", 5.0), ("Polars", 3.0))
     ]
 

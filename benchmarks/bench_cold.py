@@ -1,4 +1,4 @@
-"""A second process: how long it takes from its start to its first result, with the machine code of the first at hand."""
+"""A second process: its time from start to first result, with the machine code of the first at hand."""
 
 from __future__ import annotations
 
@@ -54,7 +54,11 @@ def measure(sizes: Sizes) -> list[Row]:
             first_s = first_result_s(name, folder)
             second_s = statistics.median(first_result_s(name, folder) for _ in range(sizes.rounds))
         note = f"the first process took {first_s:.2g} s, its own code still to compile"
-        rows.append(smaller(f"first result of a second process, {name}", ours=second_s, peer=None, unit="s", goal=3.0, note=note))
+        rows.append(
+            smaller(
+                f"first result of a second process, {name}", ours=second_s, peer=None, unit="s", goal=3.0, note=note
+            )
+        )
     return rows
 
 
@@ -64,7 +68,9 @@ def first_result_s(name: str, folder: str) -> float:
     program = PROGRAM.replace("QUERY", repr(SELECT.format(condition=condition)))
     environment = child_environment(WINDROW_CACHE_DIR=folder)
     started = time.perf_counter()
-    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
         line = "" if process.stdout is None else process.stdout.readline()
         spent = time.perf_counter() - started
     if line.strip() != str(expected):

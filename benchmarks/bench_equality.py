@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
+from functools import partial
 
 from benchmarks.deltas import DeltaJoin, Sizes, check_same
 from benchmarks.measure import Row, Timing, faster, in_child, main, timed
 from benchmarks.peers import DuckTables
 
-DESCRIPTION = "Equality join of 10,000 rows with a window of 1,000,000: insertion, merging and indexing included on our side"
+DESCRIPTION = (
+    "Equality join of 10,000 rows with a window of 1,000,000: insertion, merging and indexing included on our side"
+)
 QUICK = Sizes(delta_rows=10_000, window_deltas=100, batches=64, peer_rounds=8)
 FULL = replace(QUICK, batches=160, peer_rounds=20)
 EQUALITY = "SELECT a.id AS a_id, b.id AS b_id FROM a, b WHERE a.k = b.k"
@@ -29,10 +32,12 @@ def measure(sizes: Sizes) -> list[Row]:
         results = ours.advance()
         if number % max(1, sizes.batches // sizes.peer_rounds) == 0:
             duck.load(a=ours.probing, b=ours.window)
-            spent, theirs = timed(lambda: duck.answer(EQUALITY))
+            spent, theirs = timed(partial(duck.answer, EQUALITY))
             seconds.append(spent)
             check_same(results, theirs, "DuckDB")
-    note = f"our mean of {sizes.batches} batches, median {statistics.median(ours.seconds) * 1e3:.3g} ms; the peer's median"
+    note = (
+        f"our mean of {sizes.batches} batches, median {statistics.median(ours.seconds) * 1e3:.3g} ms; the peer's median"
+    )
     timing = Timing(statistics.mean(ours.seconds), statistics.median(seconds), "DuckDB")
     return [faster("equality join beside DuckDB", timing, 1.0, note)]
 

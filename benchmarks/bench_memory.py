@@ -13,8 +13,11 @@ import windrow
 from benchmarks.measure import Row, in_child, main, smaller
 
 DESCRIPTION = "Peak memory of a band join of two windows of 1,000,000 rows, five columns of 8 bytes each"
-SCHEMA = pa.schema([("ts", pa.timestamp("us")), ("id", pa.int64()), ("x", pa.float64()), ("y", pa.float64()), ("k", pa.int64())])
+SCHEMA = pa.schema(
+    [("ts", pa.timestamp("us")), ("id", pa.int64()), ("x", pa.float64()), ("y", pa.float64()), ("k", pa.int64())]
+)
 COLUMNS = ", ".join(f"{stream}.{name} AS {stream}_{name}" for stream in ("a", "b") for name in SCHEMA.names)
+COLUMN_BYTES = 8
 _MEGABYTE = 1_000_000
 _SECOND_US = 1_000_000
 
@@ -29,7 +32,7 @@ class Sizes:
 
     @property
     def live_bytes(self) -> int:
-        return 2 * self.delta_rows * self.window_deltas * sum(kind.bit_width // 8 for kind in SCHEMA.types)
+        return 2 * self.delta_rows * self.window_deltas * len(SCHEMA) * COLUMN_BYTES
 
 
 QUICK = Sizes(delta_rows=10_000, window_deltas=100, batches=50)
@@ -79,7 +82,13 @@ def delta(place: int, number: int, sizes: Sizes) -> pa.Table:
     times_us = number * _SECOND_US + np.sort(random.integers(0, _SECOND_US, rows))
     span = rows * sizes.window_deltas
     ids = np.arange(number * rows, (number + 1) * rows)
-    columns = [times_us, ids, random.uniform(0, span, rows), random.uniform(0, span, rows), random.integers(0, span, rows)]
+    columns = [
+        times_us,
+        ids,
+        random.uniform(0, span, rows),
+        random.uniform(0, span, rows),
+        random.integers(0, span, rows),
+    ]
     return pa.table([pa.array(values, kind) for values, kind in zip(columns, SCHEMA.types, strict=True)], schema=SCHEMA)
 
 

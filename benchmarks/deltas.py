@@ -4,11 +4,12 @@
     b          delta 0              delta 1              delta 2           stored: the newest `window` deltas
     a                    delta 0              delta 1                      probes, and is forgotten
 
-Batch k holds delta k of both streams. All of a's rows in it see the same b rows, whole deltas from k - window + 1 to k, so a peer
-that joins a's delta with a table of exactly those rows does the same join without looking at time. The engine is not told: it
-checks every row's age, and stores, merges, indexes and expires as ever.
+Batch k holds delta k of both streams. All of a's rows in it see the same b rows, whole deltas from k - window + 1 to k,
+so a peer that joins a's delta with a table of exactly those rows does the same join without looking at time. The engine
+is not told: it checks every row's age, and stores, merges, indexes and expires as ever.
 
-Keys are uniform over as many values as there are rows in the window, so a row of a matches about one row of b whatever the size.
+Keys are uniform over as many values as there are rows in the window, so a row of a matches about one row of b whatever
+the size.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class DeltaJoin:
     seconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        text = f"SELECT a.id AS a_id, b.id AS b_id FROM a, b WHERE {CONDITIONS[self.condition]} WINDOW a 0 SECONDS, b {self.sizes.window_deltas} SECONDS"
+        windows = f"WINDOW a 0 SECONDS, b {self.sizes.window_deltas} SECONDS"
+        text = f"SELECT a.id AS a_id, b.id AS b_id FROM a, b WHERE {CONDITIONS[self.condition]} {windows}"
         self.join = windrow.local(windrow.sql(text, streams={"a": SCHEMA, "b": SCHEMA}))
 
     def fill(self) -> None:
@@ -100,6 +102,11 @@ class DeltaJoin:
 
 def check_same(ours: pa.Table, theirs: pa.Table, peer: str) -> None:
     """Refuse to compare times of different answers: both have to hold the same (a_id, b_id), as often."""
-    found = [np.sort(np.rec.fromarrays([np.asarray(table.column(name)) for name in ("a_id", "b_id")])) for table in (ours, theirs)]
+    found = [
+        np.sort(np.rec.fromarrays([np.asarray(table.column(name)) for name in ("a_id", "b_id")]))
+        for table in (ours, theirs)
+    ]
     if len(found[0]) != len(found[1]) or (found[0] != found[1]).any():
-        raise DisagreementError(f"{peer} found {len(found[1])} results, we found {len(found[0])}", hint="this is a defect, please report it")
+        raise DisagreementError(
+            f"{peer} found {len(found[1])} results, we found {len(found[0])}", hint="this is a defect, please report it"
+        )

@@ -2,8 +2,8 @@
 
     run(quick) ──▶ a child process with one thread for every library ──▶ measure(sizes) ──▶ rows
 
-A ratio says more than a time: machines differ and are busy, but both sides then are. What is compared is said in `note`. Where a
-goal is missed the row says so, and nothing else happens.
+A ratio says more than a time: machines differ and are busy, but both sides then are. What is compared is said in
+`note`. Where a goal is missed the row says so, and nothing else happens.
 
 >>> faster("band", Timing(ours_s=0.01, peer_s=0.2, peer_name="DuckDB"), goal=5.0)["met"]
 True
@@ -16,7 +16,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -31,11 +30,8 @@ Row = dict[str, object]
 Value = TypeVar("Value")
 
 ROOT = Path(__file__).resolve().parent.parent
-LEAST_ROUNDS = 5
-ONE_THREAD = {
-    name: "1"
-    for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-}
+THREADS = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 _MARK = "rows of the bench: "
 
 
@@ -53,7 +49,7 @@ class Timing:
 
 
 def faster(name: str, timing: Timing, goal: float | None, note: str = "") -> Row:
-    """A row that says how many times as fast as the peer we are; the goal is a least ratio, None where there is none."""
+    """A row that says how many times as fast as the peer we are; the goal, if any, is a least ratio."""
     ratio = timing.peer_s / timing.ours_s
     row = {"ours": _rounded(timing.ours_s * 1e3), "peer": _rounded(timing.peer_s * 1e3), "unit": "ms"}
     return {
@@ -62,12 +58,14 @@ def faster(name: str, timing: Timing, goal: float | None, note: str = "") -> Row
         **row,
         "ratio": _rounded(ratio),
         "goal": "" if goal is None else f">= {goal:g}",
-        "met": goal is None or ratio >= goal,
+        "met": None if goal is None else ratio >= goal,
         "note": note,
     }
 
 
-def smaller(name: str, *, ours: float, peer: float | None, unit: str, goal: float, note: str = "", peer_name: str = "") -> Row:
+def smaller(
+    name: str, *, ours: float, peer: float | None, unit: str, goal: float, note: str = "", peer_name: str = ""
+) -> Row:
     """A row whose goal is a largest ratio of ours to the peer's; without a peer, a largest value of ours."""
     judged = ours if peer is None else ours / peer
     return {
@@ -88,15 +86,6 @@ def timed(work: Callable[[], Value]) -> tuple[float, Value]:
     started = time.perf_counter()
     value = work()
     return time.perf_counter() - started, value
-
-
-def in_turn(rounds: int, *works: Callable[[], object]) -> list[float]:
-    """Median seconds of each work, run one after the other in every round."""
-    seconds: list[list[float]] = [[] for _ in works]
-    for _ in range(rounds):
-        for spent, work in zip(seconds, works, strict=True):
-            spent.append(timed(work)[0])
-    return [statistics.median(spent) for spent in seconds]
 
 
 def in_child(module: str, quick: bool) -> list[Row]:
@@ -126,7 +115,11 @@ def show(description: str, rows: Sequence[Row]) -> None:
     """Write rows as text, one a line."""
     lines = [description]
     for row in rows:
-        peer = "" if row["peer"] is None else f", {row['peer_name'] or 'peer'} {row['peer']} {row['unit']}, ratio {row['ratio']}"
+        peer = (
+            ""
+            if row["peer"] is None
+            else f", {row['peer_name'] or 'peer'} {row['peer']} {row['unit']}, ratio {row['ratio']}"
+        )
         verdict = f", goal {row['goal']}: {'met' if row['met'] else 'MISSED'}" if row["goal"] else ""
         note = f" ({row['note']})" if row["note"] else ""
         lines.append(f"  {row['name']}: {row['ours']} {row['unit']}{peer}{verdict}{note}")

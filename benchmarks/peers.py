@@ -1,7 +1,7 @@
 """The peers, one thread each: the same two tables, the same condition, the result in memory as Arrow.
 
-Each is given the form of the condition it is fastest with (a band as BETWEEN: as ABS it would be a nested loop), and its tables
-before the clock starts.
+Each is given the form of the condition it is fastest with (a band as BETWEEN: as ABS it would be a nested loop), and
+its tables before the clock starts.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -128,23 +129,33 @@ def answer(
     counts: Mapping[str, Mapping[str, np.ndarray]] | None = None,
 ) -> Answer:
     """What the join means for these inputs; `tables` by alias or by what is read, `counts[alias][l]` of `naive`."""
-    with duckdb.connect(config={"threads": 1}) as connection:
-        for statement in SETTINGS:
-            connection.execute(statement)
-        for macro in (*MACROS, *asked.macros):
-            connection.execute(f"CREATE MACRO {macro}")
-        reach_us = 0
-        for source in asked.sources:
-            table = tables[source.alias] if source.alias in tables else tables[source.reads]
-            clean = cleaned(table, time)
-            for name, values in (counts or {}).get(source.alias, {}).items():
-                clean = clean.append_column(f"count_{name}", pa.array(values))
-            times = pc.min_max(clean["time_us"]).as_py()
-            reach_us = max(reach_us, abs(times["min"] or 0), abs(times["max"] or 0), source.span_us or 0)
-            connection.register(f"arrow_{source.alias}", clean)
-            connection.execute(f"CREATE TABLE table_{source.alias} AS SELECT * FROM arrow_{source.alias}")
-        found = connection.sql(statement_of(asked, wide=reach_us >= 2**61)).to_arrow_table()
+    connection = _connection()
+    for macro in asked.macros:
+        connection.execute(f"CREATE OR REPLACE MACRO {macro}")
+    reach_us = 0
+    for source in asked.sources:
+        table = tables[source.alias] if source.alias in tables else tables[source.reads]
+        clean = cleaned(table, time)
+        for name, values in (counts or {}).get(source.alias, {}).items():
+            clean = clean.append_column(f"count_{name}", pa.array(values))
+        times = pc.min_max(clean["time_us"]).as_py()
+        reach_us = max(reach_us, abs(times["min"] or 0), abs(times["max"] or 0), source.span_us or 0)
+        connection.register("given", clean)
+        connection.execute(f"CREATE OR REPLACE TABLE table_{source.alias} AS SELECT * FROM given")
+        connection.unregister("given")
+    found = connection.sql(statement_of(asked, wide=reach_us >= 2**61)).to_arrow_table()
     return Answer(rows_of(found), found.schema)
+
+
+@lru_cache(maxsize=1)
+def _connection() -> duckdb.DuckDBPyConnection:
+    """One database in memory for all questions: making the functions takes longer than most answers."""
+    connection = duckdb.connect(config={"threads": 1})
+    for statement in SETTINGS:
+        connection.execute(statement)
+    for macro in MACROS:
+        connection.execute(f"CREATE MACRO {macro}")
+    return connection
 
 
 def statement_of(asked: Question, *, wide: bool = False) -> str:
@@ -197,7 +208,7 @@ def plain(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     if pa.types.is_dictionary(kind):
         return plain(column.cast(kind.value_type))
     if pa.types.is_floating(kind):
-        return [None if value is None or value != value else value + 0.0 for value in column.to_pylist()]
+        return [_number(value) for value in column.to_pylist()]
     if pa.types.is_timestamp(kind):
         return list(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).to_pylist())
     if pa.types.is_duration(kind):
@@ -205,8 +216,12 @@ def plain(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     if pa.types.is_interval(kind):
         return [None if v is None else v.days * UNIT_US["DAY"] + v.nanoseconds // 1000 for v in column.to_pylist()]
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return [None if value is None else tuple(value) for value in column.to_pylist()]
+        return [None if value is None else tuple(map(_number, value)) for value in column.to_pylist()]
     return list(column.to_pylist())
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or value != value else value + 0.0
 
 
 def type_names(schema: pa.Schema) -> dict[str, str]:
@@ -219,6 +234,8 @@ def _type_name(kind: pa.DataType) -> str:
         return "string"
     if pa.types.is_interval(kind) or pa.types.is_duration(kind):
         return "interval"
+    if pa.types.is_fixed_size_list(kind):
+        return f"{kind.value_type}[{kind.list_size}]"
     if pa.types.is_timestamp(kind):
         return "timestamp" if kind.tz is None else "timestamptz"
     return str(kind)

@@ -1,7 +1,8 @@
 """Scalar values at the edges of every kind, and DuckDB's word on what an expression of them is.
 
-`Columns` is the plainest frame there is: a table whose columns are named `a.<column>` in expressions. `computed` runs an
-expression over it in Windrow, `judged` in DuckDB, where overflow and NaN are turned into NULL (`tests.oracle.duck`).
+`Columns` is the plainest frame there is: a table whose columns are named `a.<column>` in expressions. `computed` runs
+an expression over it in Windrow, `judged` in DuckDB, where overflow and NaN are turned into NULL
+(`tests.oracle.duck`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluation row by row: what a frame has is taken, the rest is computed, nothing twice and nothing that is not asked for."""
+"""Evaluation row by row: what a frame has is taken, the rest is computed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ CONSTANTS = (
     Literal(0.5, types.FLOAT),
     Literal(None, types.DOUBLE),
     Literal(-150, types.decimal(5, 2)),
-    Literal("it's\n\"fine\"", types.VARCHAR),
+    Literal('it\'s\n"fine"', types.VARCHAR),
     Literal(None, types.VARCHAR),
     Literal(True, types.BOOLEAN),
     Literal(None, types.BOOLEAN),

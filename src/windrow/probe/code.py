@@ -280,7 +280,7 @@ def range_of(type_: Type) -> tuple[int, int] | None:
     if type_.kind is Kind.DECIMAL:
         return (1 - 10**type_.width, 10**type_.width - 1) if type_.width <= 18 else None
     if type_.kind is Kind.DATE:
-        return (2 - 2**31, 2**31 - 2)  # the words next to these stand for the infinite dates
+        return (-(2**31), 2**31 - 2)  # the last word stands for the infinite date
     bits = BITS.get(type_.kind)
     if bits is None or bits == 64:
         return None

@@ -110,7 +110,15 @@ def _compile_decision(
     for conjunct in conjuncts:
         decided = writer.condition(conjunct).true
         writer.body.append(ast.If(negated(decided), [ast.Continue()], []))
+    if template is loop.loop_pairs and _only_numbers(leaves, writer.body):
+        template = loop.scan_pairs
     return Kernel(_load(_fill(template, {"HOIST": hoisted, "DECIDE": writer.body})), kept)
+
+
+def _only_numbers(leaves: Mapping[Expression, Leaf], statements: Sequence[ast.stmt]) -> bool:
+    """Whether a predicate may be evaluated twice, and with an unsigned row number: all words, and no fault to count."""
+    used = {node.id for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    return "faults" not in used and all(leaf.form is Form.NUMBER for leaf in leaves.values() if leaf.index == "j")
 
 
 @lru_cache(maxsize=1024)
@@ -224,7 +232,7 @@ def _fill(template: Callable[..., Any], parts: Mapping[str, list[ast.stmt]]) -> 
 
 
 _IMPORTS: dict[str, tuple[str, str]] = {
-    **{alias: ("numpy", alias) for alias in ("float32", "float64", "int64", "nan")},
+    **{alias: ("numpy", alias) for alias in ("float32", "float64", "int64", "uint64", "nan")},
     "np_floor": ("numpy", "floor"),
     "np_ceil": ("numpy", "ceil"),
     "token_jaccard": ("windrow.probe.text", "jaccard"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numba
@@ -131,7 +132,8 @@ def _loop(function: Callable[..., Any], arity: int) -> Callable[..., Any] | None
 
 def _vectorised(function: UserFunction, columns: list[Array], count: int) -> Operand:
     try:
-        returned = np.asarray(function.function(*columns))
+        with np.errstate(all="ignore"):
+            returned = np.asarray(function.function(*columns))
     except Exception as error:
         raise FunctionError(
             f"user function '{function.name}' raised {type(error).__name__}: {error}",
@@ -184,22 +186,30 @@ def _from_python(values: list[Any], function: UserFunction) -> Operand:
     target = types.to_arrow(function.result)
     if function.result.is_float:
         values = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+    cause: Exception | None = None
     try:
-        return from_arrow(pa.array(values, target), function.result)
+        if not function.result.is_integer or all(map(_is_whole, values)):
+            return from_arrow(pa.array(values, target), function.result)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        wrong = next((value for value in values if not _converts(value, target)), None)
-        raise FunctionError(
-            f"user function '{function.name}' returned {wrong!r}, declared {function.result}",
-            hint="return the declared type, or None for NULL",
-        ) from error
+        cause = error
+    wrong = next((value for value in values if not _converts(value, function.result)), None)
+    raise FunctionError(
+        f"user function '{function.name}' returned {wrong!r}, declared {function.result}",
+        hint="return the declared type, or None for NULL",
+    ) from cause
 
 
-def _converts(value: Any, target: pa.DataType) -> bool:
+def _is_whole(value: Any) -> bool:
+    """Whether a value is an integer or NULL: of a float, Arrow would cut the fraction off."""
+    return value is None or isinstance(value, Integral)
+
+
+def _converts(value: Any, result: Type) -> bool:
     try:
-        pa.array([value], target)
+        pa.array([value], types.to_arrow(result))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return False
-    return True
+    return _is_whole(value) or not result.is_integer
 
 
 def _is_word(type_: Type) -> bool:

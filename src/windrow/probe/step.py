@@ -165,12 +165,13 @@ class StepProbe:
         self, search: Similarity, frame: Frame
     ) -> Callable[[Segment, Rows | None, Rows | None], Iterator[tuple[Pairs, Array]]]:
         sought = self.evaluator.evaluate(search.value, frame)
-        probe = matrix.vectors(sought.values, sought.valid)
+        mixed = search.key.type.width != search.value.type.width
+        probe = _vectors(sought, mixed)
         threshold = np.asarray(self.evaluator.evaluate(search.threshold, frame).values, np.float64)
 
         def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[tuple[Pairs, Array]]:
             operand = _stored(segment, search.key)
-            stored = segment.index(("vectors", search.key), lambda: matrix.vectors(operand.values, operand.valid))
+            stored = segment.index(("vectors", search.key, mixed), lambda: _vectors(operand, mixed))
             return matrix.propose(search.function, stored, probe, threshold, search.at_least, row_low, row_high)
 
         return propose
@@ -265,6 +266,11 @@ def take(operand: Operand, expression: Expression, rows: Array) -> Operand:
     if operand.arrow is not None and operand.form is Form.TOKENS:
         return tokens_operand(operand.arrow.take(pa.array(rows)), valid)
     return Operand(operand.form, (operand.values[rows],), valid)
+
+
+def _vectors(operand: Operand, mixed: bool) -> matrix.Vectors:
+    """Vectors ready for products; those of 32 and of 64 bits meet in 64."""
+    return matrix.vectors(operand.values.astype(np.float64) if mixed else operand.values, operand.valid)
 
 
 def _stored(segment: Segment, key: Expression) -> Operand:

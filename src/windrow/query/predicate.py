@@ -154,7 +154,7 @@ class _Linear:
 def _linear(expression: Expression, target: str) -> _Linear | None:
     """The expression as one key of the target plus signed terms of other streams; below an `abs` only at its top."""
     if isinstance(expression, Call) and expression.function == "abs" and streams_of(expression) != {target}:
-        inner = _sum(_unscaled(expression.arguments[0]), target)
+        inner = _sum(expression.arguments[0], target)
         return None if inner is None else replace(inner, symmetric=True)
     return _sum(expression, target)
 
@@ -162,6 +162,7 @@ def _linear(expression: Expression, target: str) -> _Linear | None:
 def _sum(expression: Expression, target: str) -> _Linear | None:
     if streams_of(expression) == {target}:
         return _Linear(1, expression, ()) if _is_ordered(expression) else None
+    expression = _unscaled(expression)
     if not isinstance(expression, Call):
         return None
     if expression.function == "negate":

@@ -38,13 +38,9 @@ class Position:
     streams: tuple[str, ...]
 
     def upper_us(self, target: str, turn_us: Array) -> Array | None:
-        """The latest event time of a visible new row of `target`, for each driver row; None where all are visible."""
+        """The latest event time of a visible new row of `target`, for each driver row; None where it is not limited."""
         if self.order is not None:
-            return (
-                None
-                if self.order.index(target) < self.order.index(self.driver)
-                else np.full(len(turn_us), np.iinfo(np.int64).min)
-            )
+            return None
         later = self.streams.index(target) > self.streams.index(self.driver)
         return saturating_add(turn_us, -1) if later else turn_us
 
@@ -84,26 +80,51 @@ def _follow(steps: Sequence[StepProbe], partial: Partial, position: Position) ->
         yield from _follow(steps[1:], block, position)
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The closed range of a clock (event time, or a row clock) that fits each partial row, and its extremes."""
+
+    low: Array
+    high: Array
+    least: int
+    most: int
+    covered_from: int
+    covered_to: int
+
+    @staticmethod
+    def of(low: Array, high: Array) -> Reach:
+        return Reach(low, high, int(low.min()), int(high.max()), int(low.max()), int(high.min()))
+
+    def excludes(self, clock: Array) -> bool:
+        """Whether no row of a segment fits any partial row."""
+        return bool(clock[-1] < self.least or clock[0] > self.most)
+
+    def covers(self, clock: Array) -> bool:
+        """Whether every row of a segment fits every partial row."""
+        return bool(clock[0] >= self.covered_from and clock[-1] <= self.covered_to)
+
+
 def _probe(step: StepProbe, partial: Partial, position: Position) -> Iterator[Partial]:
     """One step: partial rows extended by each matching row of the step's store."""
+    if len(partial) == 0:
+        return
     view = partial.views[step.target]
-    low_us, high_us = _time_range(step, partial, view.stream)
+    in_time, by_clock = _time_reach(step, partial, view.stream), _clock_reaches(partial, view.stream)
     probing = step.begin(partial)
     found: list[tuple[Array, Array, Array, Mapping[str, Array]]] = []
     count = 0
     for number, segment in enumerate(view.segments):
-        own = segment is view.fresh
-        if own and not position.sees(step.target):
+        reach = in_time
+        if segment is view.fresh:
+            if not position.sees(step.target):
+                continue
+            reach = _up_to(in_time, position.upper_us(step.target, partial.turn_us))
+        clocks = [(segment.time_us, reach), *((segment.clocks[name], by_clock[name]) for name in by_clock)]
+        if any(part.excludes(clock) for clock, part in clocks):
             continue
-        upper = position.upper_us(step.target, partial.turn_us) if own else None
-        window = _rows_in_reach(
-            segment, partial, view.stream, low_us, high_us if upper is None else np.minimum(high_us, upper)
-        )
-        if window is None:
-            continue
-        for pairs in probing.matches(segment, *window):
-            clocks = {name: clock[pairs.row] for name, clock in segment.clocks.items()}
-            found.append((pairs.probe, references(number, pairs.row), segment.time_us[pairs.row], clocks))
+        for pairs in probing.matches(segment, *_rows_in_reach(clocks)):
+            members = {name: clock[pairs.row] for name, clock in segment.clocks.items()}
+            found.append((pairs.probe, references(number, pairs.row), segment.time_us[pairs.row], members))
             count += len(pairs.probe)
             if count >= BLOCK_ROWS:
                 yield _extended(partial, view, found)
@@ -112,10 +133,8 @@ def _probe(step: StepProbe, partial: Partial, position: Position) -> Iterator[Pa
         yield _extended(partial, view, found)
 
 
-def _time_range(step: StepProbe, partial: Partial, stream: Stream) -> tuple[Array, Array]:
-    """The event times of the step's store that fit each partial row: newest_p - w <= ts <= dies_p, and what conditions
-    on time say.
-    """
+def _time_reach(step: StepProbe, partial: Partial, stream: Stream) -> Reach:
+    """Event times that fit: newest_p - w <= ts <= dies_p, and what conditions on the time column say."""
     low_us = np.full(len(partial), np.iinfo(np.int64).min)
     if stream.window.span_us is not None:
         low_us = saturating_add(partial.newest_us, -stream.window.span_us)
@@ -123,32 +142,31 @@ def _time_range(step: StepProbe, partial: Partial, stream: Stream) -> tuple[Arra
     narrowed = step.narrow(partial)
     if narrowed is not None:
         low_us, high_us = np.maximum(low_us, narrowed[0]), np.minimum(high_us, narrowed[1])
-    return low_us, high_us
+    return Reach.of(low_us, high_us)
 
 
-def _rows_in_reach(
-    segment: Segment, partial: Partial, stream: Stream, low_us: Array, high_us: Array
-) -> tuple[Array | None, Array | None] | None:
-    """The row range of each partial row in a segment; (None, None) where it is the whole segment for all, None where it
-    is empty.
-    """
-    if len(partial) == 0 or segment.last_us < low_us.min() or segment.first_us > high_us.max():
-        return None
-    bounds = (
-        []
-        if segment.first_us >= low_us.max() and segment.last_us <= high_us.min()
-        else [(segment.time_us, low_us, high_us)]
-    )
-    for name, clock in segment.clocks.items():
-        low, high = np.full(len(partial), np.iinfo(np.int64).min), partial.dies_clock[name]
+def _clock_reaches(partial: Partial, stream: Stream) -> dict[str, Reach]:
+    """Row numbers that fit, for each row-windowed stream: newest_p - rows < count <= dies_p."""
+    reaches = {}
+    for name, high in partial.dies_clock.items():
+        low = np.full(len(partial), np.iinfo(np.int64).min)
         if name == stream.name and stream.window.rows is not None:
             low = saturating_add(partial.newest_clock[name], 1 - stream.window.rows)
-        if clock[0] < low.max() or clock[-1] > high.min():
-            bounds.append((clock, low, high))
+        reaches[name] = Reach.of(low, high)
+    return reaches
+
+
+def _up_to(reach: Reach, upper_us: Array | None) -> Reach:
+    return reach if upper_us is None else Reach.of(reach.low, np.minimum(reach.high, upper_us))
+
+
+def _rows_in_reach(clocks: Sequence[tuple[Array, Reach]]) -> tuple[Array, Array] | tuple[None, None]:
+    """The row range of each partial row in a segment; (None, None) where it is the whole segment for all."""
     ranges: tuple[Array, Array] | None = None
-    for clock, low, high in bounds:
-        more = row_ranges(clock, low, high)
-        ranges = more if ranges is None else intersect(ranges, more)
+    for clock, reach in clocks:
+        if not reach.covers(clock):
+            rows = row_ranges(clock, reach.low, reach.high)
+            ranges = rows if ranges is None else intersect(ranges, rows)
     return (None, None) if ranges is None else ranges
 
 

@@ -155,6 +155,8 @@ def ends(stream: Stream, times_us: Array, clocks: Mapping[str, Array]) -> tuple[
 def saturating_add(values: Array, amount: int) -> Array:
     """values + amount, kept within 64 bits (and away from the very last values, which stand for "never")."""
     limits = np.iinfo(np.int64)
+    if len(values) and int(values.min()) + amount >= limits.min and int(values.max()) + amount <= limits.max:
+        return values + amount
     if amount >= 0:
         return np.where(values > limits.max - amount, limits.max, np.minimum(values, limits.max - amount) + amount)
     return np.where(values < limits.min - amount, limits.min, np.maximum(values, limits.min - amount) + amount)

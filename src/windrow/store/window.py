@@ -48,7 +48,10 @@ class Store:
         self.segments.append(segment)
         level = segment.level
         while sum(1 for held in self.segments if held.level == level) >= FAN_IN:
+            before = len(self.segments)
             self._merge_tier(level)
+            if len(self.segments) == before:
+                break  # too far apart to merge, in this tier and in every next one
             level += 1
 
     def expire(self, cutoff_us: int, first_clock: int) -> None:

@@ -1,0 +1,1 @@
+"""The benches at sizes that take no time: they run, and every peer agrees with us."""

@@ -1,0 +1,68 @@
+"""Plans as text: what is written is read, anything else is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.errors import PlanError
+from windrow.plan.drivers import POLICIES
+from windrow.plan.methods import METHODS
+from windrow.plan.plan import FORMAT_VERSION, Path, Plan, Step
+
+numbers = st.lists(st.integers(0, 9), max_size=3).map(tuple)
+steps = st.builds(Step, st.text(max_size=5), st.sampled_from(METHODS), numbers, numbers, numbers, st.text(max_size=20))
+paths = st.builds(Path, st.text(max_size=5), st.lists(steps, max_size=3).map(tuple))
+plans = st.builds(Plan, st.sampled_from(sorted(POLICIES)), st.lists(paths, max_size=3).map(tuple))
+
+PLAN = Plan("timestamp", (Path("a", (Step("b", "hashed", (0, 1), (0,), (1,), 'a."k" = b.k'),)), Path("b", ())))
+
+
+@given(plans)
+def test_there_and_back(plan: Plan) -> None:
+    text = plan.to_json()
+    assert Plan.from_json(text) == plan
+    assert Plan.from_json(text).to_json() == text
+    assert hash(Plan.from_json(text)) == hash(plan)
+
+
+def test_the_version_is_written() -> None:
+    assert json.loads(PLAN.to_json())["version"] == FORMAT_VERSION
+
+
+@pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, str(FORMAT_VERSION), None])
+def test_other_versions_are_refused(version: object) -> None:
+    text = json.dumps({**json.loads(PLAN.to_json()), "version": version})
+    with pytest.raises(PlanError, match=f"format version {version}, this is {FORMAT_VERSION}"):
+        Plan.from_json(text)
+
+
+WRONG = {
+    "not JSON": "{",
+    "empty": "",
+    "a list": "[]",
+    "a number": "3",
+    "null": "null",
+    "no version": '{"policy": "timestamp", "paths": []}',
+    "no paths": f'{{"version": {FORMAT_VERSION}, "policy": "timestamp"}}',
+    "no driver": f'{{"version": {FORMAT_VERSION}, "policy": "timestamp", "paths": [{{"steps": []}}]}}',
+    "steps that are no steps": f'{{"version": {FORMAT_VERSION}, "policy": "", "paths": [{{"driver": "a", "steps": [1]}}]}}',
+    "conjuncts that are no numbers": PLAN.to_json().replace('"conjuncts": [\n            0,', '"conjuncts": [\n "x",'),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_other_shapes_are_refused(kind: str) -> None:
+    assert WRONG[kind] != PLAN.to_json()
+    with pytest.raises(PlanError, match="this is not a plan") as caught:
+        Plan.from_json(WRONG[kind])
+    assert "\n" not in str(caught.value)
+
+
+def test_paths_are_found_by_driver() -> None:
+    assert PLAN.path("b") == Path("b", ())
+    with pytest.raises(PlanError, match="no path for 'c'"):
+        PLAN.path("c")
