@@ -5,8 +5,8 @@
         join.push("a", rows)
         results = join.step()
 
-`windrow.join()` builds the same query in Python, `windrow.function` declares functions of your own for it. Names are loaded
-when first used, so that importing the package (and asking the command line for help) costs nothing.
+`windrow.join()` builds the same query in Python, `windrow.function` declares functions of your own for it. Names are
+loaded when first used, so that importing the package (and asking the command line for help) costs nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One tree of errors.
 
-Every error Windrow raises on purpose is a `WindrowError`: it says what was wrong, shows the offending value, says where it is
-and what to do next, all on one line. Each kind keeps a built-in parent, so `except ValueError` and `except OSError` still work.
+Every error Windrow raises on purpose is a `WindrowError`: it says what was wrong, shows the offending value, says where
+it is and what to do next, all on one line. Each kind keeps a built-in parent, so `except ValueError` and `except
+OSError` still work.
 
 >>> raise QueryError("there is no stream 'c'", place="a.x = c.x", hint="known streams: a, b")
 Traceback (most recent call last):

@@ -17,6 +17,9 @@ import pytest
 import windrow
 from tests.oracle.arrivals import POLICIES, run, shuffled
 from tests.oracle.duck import answer, difference, question
+from windrow.probe import hashed, matrix, pairs, step
+from windrow.probe import sorted as sorted_
+from windrow.run import batch
 
 ALLOWED: tuple[tuple[str, ...] | None, ...] = (
     None,
@@ -29,6 +32,8 @@ ALLOWED: tuple[tuple[str, ...] | None, ...] = (
 CUTS = (7, 50, None)
 
 LEAST_BATCHES = 20
+
+BETWEEN_TWO = "SELECT a.id AS i, b.id AS j FROM s AS a, t AS b WHERE {} WINDOW 30 SECONDS LATENESS 1 DAYS"
 
 
 def grid_table(rows: int, seed: int, *, digits: int, top: int = 40) -> pa.Table:
@@ -86,17 +91,13 @@ def test_thresholds_on_the_grid(condition: str, digits: int) -> None:
     if digits == 2:
         condition = condition.replace("0.", "0.0")
     tables = {"s": grid_table(90, 1, digits=digits), "t": grid_table(90, 2, digits=digits)}
-    check(
-        f"SELECT a.id AS i, b.id AS j FROM s AS a, t AS b WHERE {condition} WINDOW 30 SECONDS LATENESS 1 DAYS", tables
-    )
+    check(BETWEEN_TWO.format(condition), tables)
 
 
 @pytest.mark.parametrize("condition", ["ABS(a.x - b.x) <= 0.3", "ABS(a.y - b.y) <= 0.3", "a.y = b.y"])
 def test_compiled_predicates_decide_as_interpreted_ones(condition: str) -> None:
     tables = {"s": grid_table(90, 3, digits=1), "t": grid_table(90, 4, digits=1)}
-    check(
-        f"SELECT a.id AS i, b.id AS j FROM s AS a, t AS b WHERE {condition} WINDOW 30 SECONDS LATENESS 1 DAYS", tables
-    )
+    check(BETWEEN_TWO.format(condition), tables)
 
 
 @pytest.mark.usefixtures("interpreted")
@@ -135,3 +136,23 @@ def test_similarities_equal_to_the_threshold(condition: str, bits: int) -> None:
         SELECT a.id AS i, b.id AS j FROM s AS a, t AS b
         WHERE {condition.format(**values)} WINDOW 30 SECONDS LATENESS 1 DAYS"""
     check(text, tables, allowed=(None, ("loop",), ("loop", "matrix")))
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize("block", [1, 7, 64])
+@pytest.mark.parametrize("condition", ["ABS(a.x - b.x) <= 0.3", "a.y = b.y", "dot(a.v, b.v) >= 0.04 AND a.x <= b.y"])
+def test_blocks_cannot_be_seen(condition: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates and partial results come in blocks of any size: none is lost and none comes twice between two."""
+    pour, scan = pairs.pour, matrix._scan_blocks
+    for module in (sorted_, hashed):
+        monkeypatch.setattr(module, "pour", lambda fill, _capacity: pour(fill, block))
+    monkeypatch.setattr(matrix, "_scan_blocks", lambda *parts: scan(*parts[:-1], block))
+    monkeypatch.setattr(matrix, "_STORED_BLOCK", block)
+    monkeypatch.setattr(matrix, "_BLOCK_BYTES", 8 * 3 * block)
+    monkeypatch.setattr(step, "CAPACITY", block)
+    monkeypatch.setattr(batch, "BLOCK_ROWS", block)
+    tables = {}
+    for name, seed in (("s", 1), ("t", 2)):
+        vectors = vector_table(90, seed, bits=64, length=5)
+        tables[name] = grid_table(90, seed, digits=1).append_column("v", vectors["v"])
+    check(BETWEEN_TWO.format(condition), tables)

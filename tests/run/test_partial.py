@@ -32,7 +32,9 @@ SPAN_US = 1_000_000_000
 
 def program_of(window: str = "WINDOW a 1000 SECONDS, b 500 SECONDS") -> Program:
     tables = {"s": table_of(0, 0), "t": table_of(0, 0)}
-    text = f"SELECT {SELECT}, b.id AS b_id, result_ts() AS at FROM s AS a, t AS b WHERE {WHERE} {window} LATENESS 9 DAYS"
+    text = (
+        f"SELECT {SELECT}, b.id AS b_id, result_ts() AS at FROM s AS a, t AS b WHERE {WHERE} {window} LATENESS 9 DAYS"
+    )
     spec = windrow.sql(text, streams=tables, time={"s": "ts", "t": "ts"}).spec()
     return Program(spec, plan_query(spec), {})
 

@@ -56,7 +56,10 @@ def test_totals_and_steps() -> None:
     assert (report.policy, report.batches, report.results, report.faults) == ("round_robin", 2, 4, 4)
     assert report.seconds > 0
     assert report.peak_memory_bytes > 2**20
-    assert [(step.driver, step.store, step.method) for step in report.steps] == [("a", "b", "hashed"), ("b", "a", "hashed")]
+    assert [(step.driver, step.store, step.method) for step in report.steps] == [
+        ("a", "b", "hashed"),
+        ("b", "a", "hashed"),
+    ]
     assert sum(step.matched for step in report.steps) == 4
     assert all("a.k = b.k" in step.why for step in report.steps)
     assert "8 rows in (1 late, 2 bad), 2 batches, 4 results" in str(report)

@@ -58,7 +58,9 @@ def segment_of(times_us: list[int], seed: int = 0, first_clock: int | None = Non
     operands = []
     for expression in SEARCHED:
         known = isinstance(expression, Column) and expression in DELIVERED
-        shared = from_arrow(arrays[expression.name], expression.type) if known and isinstance(expression, Column) else None
+        shared = (
+            from_arrow(arrays[expression.name], expression.type) if known and isinstance(expression, Column) else None
+        )
         operands.append(shared or Evaluator().evaluate(expression, frame))
     clocks = {} if first_clock is None else {"a": np.arange(first_clock, first_clock + len(times_us), dtype=np.int64)}
     return Segment(LAYOUT, np.array(times_us, np.int64), clocks, tuple(arrays.values()), tuple(operands))

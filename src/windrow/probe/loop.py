@@ -8,8 +8,6 @@ turns into vector instructions because nothing is written, and appends in a seco
 after a rich one skip the count.
 """
 
-# ruff: noqa: ARG001, B007 - the statements that are put in read what looks unused
-
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +23,7 @@ def filter_pairs(inputs: Any, probes: Any, rows: Any, count: Any, faults: Any) -
     for k in range(count):
         i = probes[k]
         j = rows[k]
-        DECIDE  # noqa: B018
+        DECIDE
         probes[kept] = i
         rows[kept] = j
         kept += 1
@@ -39,9 +37,9 @@ def loop_pairs(inputs: Any, row_low: Any, row_high: Any, state: Any, probes: Any
     count = 0
     first = state[1]
     for i in range(state[0], len(row_low)):
-        HOIST  # noqa: B018
+        HOIST
         for j in range(max(first, row_low[i]), row_high[i]):
-            DECIDE  # noqa: B018
+            DECIDE
             probes[count] = i
             rows[count] = j
             count += 1
@@ -55,7 +53,7 @@ def loop_pairs(inputs: Any, row_low: Any, row_high: Any, state: Any, probes: Any
 
 
 def scan_pairs(inputs: Any, row_low: Any, row_high: Any, state: Any, probes: Any, rows: Any, faults: Any) -> Any:
-    """As `loop_pairs`, for predicates that only compute with numbers: counts a chunk's matches before it writes them."""
+    """As `loop_pairs`, for predicates that compute with numbers only: counts a chunk's matches before writing them."""
     count = 0
     first = state[1]
     rich = False
@@ -90,4 +88,4 @@ def scan_pairs(inputs: Any, row_low: Any, row_high: Any, state: Any, probes: Any
 def evaluate_rows(inputs: Any, values: Any, valid: Any, faults: Any) -> Any:
     """Compute an expression for every row."""
     for i in range(len(values)):
-        DECIDE  # noqa: B018
+        DECIDE

@@ -1,8 +1,8 @@
 """Expressions: the small typed tree that everything behind the parser works on.
 
-Three nodes are enough: a `Column` of a stream, a `Literal`, and a `Call` of a named function. Trees come out of binding with every
-implicit conversion written as a call of `cast`, so two operands of `add`, `less` … always have the same type, and whoever
-evaluates a tree never has to know a promotion rule.
+Three nodes are enough: a `Column` of a stream, a `Literal`, and a `Call` of a named function. Trees come out of binding
+with every implicit conversion written as a call of `cast`, so two operands of `add`, `less` … always have the same
+type, and whoever evaluates a tree never has to know a promotion rule.
 
     abs(a.x - b.x) <= 0.3      Call less_equal (BOOLEAN)
                                ├─ Call abs (DOUBLE)
@@ -23,7 +23,9 @@ from typing import TypeAlias
 from windrow.query.types import Type
 
 Value: TypeAlias = bool | int | float | str | bytes | None
-"""A literal in the form its type has inside: decimals as the unscaled integer, dates as days, times and intervals as microseconds."""
+"""A literal in the form its type has inside: decimals as the unscaled integer, dates as days, times and intervals as
+microseconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The specification of a query: one frozen value that SQL text and the builder both end in.
 
-It says what is asked and nothing about how it is done. `streams` are in FROM order, `conjuncts` is the WHERE clause cut at its
-ANDs (bound and typed, casts explicit), `outputs` the SELECT list.
+It says what is asked and nothing about how it is done. `streams` are in FROM order, `conjuncts` is the WHERE clause cut
+at its ANDs (bound and typed, casts explicit), `outputs` the SELECT list.
 
     SELECT a.id AS a_id, b.id AS b_id          outputs   (Output("a_id", a.id), Output("b_id", b.id))
     FROM cam1 AS a, cam2 AS b                  streams   (Stream("a", source="cam1", …), Stream("b", source="cam2", …))
@@ -35,18 +35,21 @@ class Window:
 
     def __post_init__(self) -> None:
         if (self.span_us is None) == (self.rows is None):
-            raise QueryError("a window is either a time span or a number of rows", place=repr(self), hint="give one of the two")
+            message = "a window is either a time span or a number of rows"
+            raise QueryError(message, place=repr(self), hint="give one of the two")
         if self.span_us is not None and self.span_us < 0:
-            raise QueryError(f"a window cannot be negative: {self.span_us} microseconds", hint="give a span of zero or more")
+            message = f"a window cannot be negative: {self.span_us} microseconds"
+            raise QueryError(message, place="WINDOW", hint="give a span of zero or more")
         if self.rows is not None and self.rows < 1:
-            raise QueryError(f"a row window needs at least one row, not {self.rows}", hint="write ROWS 1 or more")
+            message = f"a row window needs at least one row, not {self.rows}"
+            raise QueryError(message, place=f"WINDOW ROWS {self.rows}", hint="write ROWS 1 or more")
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
     """One stream of the query.
 
-    `name` is its alias in the query, `source` the name of what it reads (the same source under two names is a self-join),
+    `name` is its alias in the query, `source` the name of what it reads (one source under two names is a self-join),
     `columns` its schema, `time` its event-time column.
     """
 
@@ -65,7 +68,8 @@ class Stream:
             if column.name == name:
                 return column
         known = ", ".join(column.name for column in self.columns)
-        raise QueryError(f"stream '{self.name}' has no column '{name}'", place=f"{self.name}.{name}", hint=f"its columns are {known}")
+        message = f"stream '{self.name}' has no column '{name}'"
+        raise QueryError(message, place=f"{self.name}.{name}", hint=f"its columns are {known}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,8 @@ Mode: TypeAlias = Literal["auto", "vectorised", "pair"]
 class UserFunction:
     """A function of the user's own, callable in a query by `name`.
 
-    `mode` says how it may be called: `vectorised` on NumPy arrays of candidates, `pair` once a pair in Python, `auto`: compiled with
-    Numba where it compiles, else once a pair. A NULL argument gives NULL without a call.
+    `mode` says how it may be called: `vectorised` on NumPy arrays of candidates, `pair` once a pair in Python, `auto`:
+    compiled with Numba where it compiles, else once a pair. A NULL argument gives NULL without a call.
     """
 
     name: str
@@ -117,7 +121,7 @@ class QuerySpec:
     def used_columns(self, name: str) -> tuple[Column, ...]:
         """The columns of a stream the query reads, its event time first."""
         expressions = (*self.conjuncts, *(output.expression for output in self.outputs))
-        used = {column: None for expression in expressions for column in columns_of(expression) if column.stream == name}
+        used = {column for expression in expressions for column in columns_of(expression) if column.stream == name}
         stream = self.stream(name)
         return tuple(dict.fromkeys((stream.column(stream.time), *(c for c in stream.columns if c in used))))
 

@@ -60,13 +60,19 @@ FLOATS = (Kind.FLOAT, Kind.DOUBLE)
 TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 BITS = {
-    Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.UTINYINT: 8, Kind.USMALLINT: 16, Kind.UINTEGER: 32,
-}  # fmt: skip
+    Kind.TINYINT: 8,
+    Kind.SMALLINT: 16,
+    Kind.INTEGER: 32,
+    Kind.BIGINT: 64,
+    Kind.UTINYINT: 8,
+    Kind.USMALLINT: 16,
+    Kind.UINTEGER: 32,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A kind with its parameters: `width` and `scale` of a decimal, `length` and element `width` (32 or 64 bits) of a vector."""
+    """A kind with its parameters: `width` and `scale` of a decimal, `length` and element `width` (bits) of a vector."""
 
     kind: Kind
     width: int = 0

@@ -83,7 +83,7 @@ class LocalJoin:
         return make_report(self.program, self.entry.gates, self.stores, self._batches, self._results, self._seconds)
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
-        """Give rows to a stream; the name of a source feeds all streams that read it. They wait for the next `step`."""
+        """Give rows to a stream, to wait for the next `step`; the name of a source feeds all streams that read it."""
         self._check_open()
         table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
         if not isinstance(table, pa.Table):
@@ -117,7 +117,7 @@ class LocalJoin:
         clock.
         """
         for batch in self._inputs or ():
-            for stream, rows in (batch.tables if isinstance(batch, ReplayBatch) else batch).items():
+            for stream, rows in (self._replayed(batch) if isinstance(batch, ReplayBatch) else batch).items():
                 self.push(stream, rows)
             results = self.step(now_s=batch.end_us / 1_000_000 if isinstance(batch, ReplayBatch) else None)
             if len(results):
@@ -125,6 +125,12 @@ class LocalJoin:
         results = self.finish()
         if len(results):
             yield results
+
+    def _replayed(self, batch: ReplayBatch) -> dict[str, pa.Table]:
+        """The rows of each stream: those of its source, which another stream may have the name of."""
+        tables = batch.tables
+        names = {s.name: s.source if s.source in tables else s.name for s in self.spec.streams}
+        return {stream: tables[name] for stream, name in names.items() if name in tables}
 
     def __enter__(self) -> LocalJoin:
         return self

@@ -16,19 +16,35 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from windrow.errors import QueryError
-from windrow.plan.plan import Path, Plan, Step
+from windrow.errors import PlanError, QueryError
+from windrow.plan.drivers import known_policy
+from windrow.plan.methods import known_methods
+from windrow.plan.plan import Plan, Step
 from windrow.probe.evaluate import Evaluator
 from windrow.probe.step import Leaves, StepProbe
 from windrow.query import types
 from windrow.query.expression import Call, Column, Expression, columns_of, streams_of, walk
-from windrow.query.predicate import TOKENS, Range, Search, leaves_of, rejects_null, searches_of, with_token_sets
+from windrow.query.predicate import (
+    TOKENS,
+    Equality,
+    Range,
+    Search,
+    Similarity,
+    leaves_of,
+    rejects_null,
+    searches_of,
+    with_token_sets,
+)
 from windrow.query.spec import Output, QuerySpec
 from windrow.query.types import BIGINT, Kind
 from windrow.store.operand import Form, form_of
 from windrow.store.segment import Layout
 
 ROW_ID = "row_id"
+SEARCHES: dict[str, tuple[type[Search], ...]] = {
+    "hashed": (Equality,), "sorted": (Range,), "matrix": (Similarity,), "loop": (), "opaque": (),
+}  # fmt: skip
+"""What each method searches by."""
 
 
 def row_id(column: Column) -> Expression:
@@ -54,6 +70,7 @@ class Program:
     evaluator: Evaluator = field(init=False)
 
     def __post_init__(self) -> None:
+        _check_plan(self.spec, self.plan)
         self.evaluator = Evaluator(self.spec.functions)
         self.conjuncts = tuple(with_token_sets(conjunct) for conjunct in self.spec.conjuncts)
         self.outputs = tuple(Output(o.name, with_token_sets(o.expression)) for o in self.spec.outputs)
@@ -65,7 +82,6 @@ class Program:
         self.entrances = {stream.name: self._entrance(stream.name, required) for stream in self.spec.streams}
         self.steps = {path.driver: tuple(self._step(step) for step in path.steps) for path in self.plan.paths}
         self.schema = pa.schema([pa.field(output.name, self._arrow_type(output.expression)) for output in self.outputs])
-        _check_paths(self.spec, self.plan.paths)
 
     @property
     def wants_id(self) -> bool:
@@ -90,6 +106,12 @@ class Program:
 
     def _step(self, step: Step) -> StepProbe:
         leading = tuple((self.conjuncts[n], search) for n in step.leading for search in self._searches(n, step))
+        if not leading and SEARCHES[step.method]:
+            raise PlanError(
+                f"'{step.method}' has nothing to search by",
+                place=f"step to '{step.stream}'",
+                hint="plan the query again",
+            )
         narrowing = [
             search for number in step.narrowing for search in searches_of(self.conjuncts[number], step.stream)
             if isinstance(search, Range) and search.key == self._time(step.stream)
@@ -98,10 +120,10 @@ class Program:
         return StepProbe(step.stream, step.method, conjuncts, leading, tuple(narrowing), self.leaves, self.evaluator)
 
     def _searches(self, number: int, step: Step) -> list[Search]:
-        kinds = {"hashed": "Equality", "sorted": "Range", "matrix": "Similarity"}
-        found = [
-            s for s in searches_of(self.conjuncts[number], step.stream) if type(s).__name__ == kinds.get(step.method)
-        ]
+        found = [s for s in searches_of(self.conjuncts[number], step.stream) if isinstance(s, SEARCHES[step.method])]
+        if not found:
+            message = f"'{step.method}' cannot search by {self.conjuncts[number]}"
+            raise PlanError(message, place=f"step to '{step.stream}'", hint="plan the query again")
         return found if step.method == "sorted" and len(step.leading) > 1 else found[:1]
 
     def _time(self, name: str) -> Column:
@@ -122,11 +144,29 @@ def _form(leaf: Expression) -> Form:
     return Form.TOKENS if isinstance(leaf, Call) and leaf.function == TOKENS else form_of(leaf.type)
 
 
-def _check_paths(spec: QuerySpec, paths: tuple[Path, ...]) -> None:
-    names = {stream.name for stream in spec.streams}
-    for path in paths:
+def _check_plan(spec: QuerySpec, plan: Plan) -> None:
+    """A plan covers a query when every stream drives one path, which visits all others and decides each condition."""
+    names = sorted(stream.name for stream in spec.streams)
+    joining = {number for number, conjunct in enumerate(spec.conjuncts) if len(streams_of(conjunct)) > 1}
+    drivers = [path.driver for path in plan.paths]
+    known_policy(plan.policy)
+    if sorted(drivers) != names:
+        shown = ", ".join(drivers) or "nobody"
+        raise PlanError(f"the plan is driven by {shown}", hint=f"a path for each of {', '.join(names)}")
+    for path in plan.paths:
         visited = [path.driver, *(step.stream for step in path.steps)]
-        if sorted(visited) != sorted(names):
-            raise QueryError(
-                f"the path of '{path.driver}' visits {', '.join(visited)}", hint="a path visits each stream once"
-            )
+        if sorted(visited) != names:
+            shown = ", ".join(visited)
+            raise PlanError(f"the path of '{path.driver}' visits {shown}", hint="a path visits each stream once")
+        known_methods({step.method for step in path.steps})
+        joined = {path.driver}
+        for step in path.steps:
+            joined.add(step.stream)
+            decided = {
+                number for number in joining if step.stream in (s := streams_of(spec.conjuncts[number])) and s <= joined
+            }
+            if set(step.conjuncts) != decided or not {*step.leading, *step.narrowing} <= decided:
+                message = (
+                    f"the step to '{step.stream}' on the path of '{path.driver}' decides conditions {step.conjuncts}"
+                )
+                raise PlanError(message, hint=f"those of this query are {tuple(sorted(decided))}: plan it again")
