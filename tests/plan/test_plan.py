@@ -49,7 +49,7 @@ WRONG = {
     "no version": '{"policy": "timestamp", "paths": []}',
     "no paths": f'{{"version": {FORMAT_VERSION}, "policy": "timestamp"}}',
     "no driver": f'{{"version": {FORMAT_VERSION}, "policy": "timestamp", "paths": [{{"steps": []}}]}}',
-    "steps that are no steps": f'{{"version": {FORMAT_VERSION}, "policy": "", "paths": [{{"driver": "a", "steps": [1]}}]}}',
+    "a step that is none": f'{{"version": {FORMAT_VERSION}, "policy": "", "paths": [{{"driver": "a", "steps": [1]}}]}}',
     "conjuncts that are no numbers": PLAN.to_json().replace('"conjuncts": [\n            0,', '"conjuncts": [\n "x",'),
 }
 

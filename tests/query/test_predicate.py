@@ -201,3 +201,15 @@ def test_token_sets_are_put_under_jaccard_wherever_it_is() -> None:
     assert with_token_sets(untouched) == untouched
     assert with_token_sets(X) is X
     assert rejects_null(with_token_sets(conjunct_of("jaccard(a.s, b.s) > 0.5")), calls(rewritten, TOKENS)[0])
+
+
+def test_a_shifted_event_time_is_also_a_range_of_the_time_itself() -> None:
+    schema = [("ts", pa.timestamp("us")), ("x", pa.float64())]
+    text = "SELECT a.x FROM a, b WHERE b.ts >= a.ts - INTERVAL 5 SECONDS WINDOW 1 MINUTE"
+    (conjunct,) = parse(text, {"a": pa.schema(schema), "b": pa.schema(schema)}).conjuncts
+    found = [search for search in searches_of(conjunct, "a") if isinstance(search, Range)]
+    assert [str(search.key) for search in found] == ["a.ts - INTERVAL '5' SECONDS", "a.ts"]
+    time = found[1]
+    assert time.low is None
+    assert time.high is not None
+    assert [(term.sign, str(term.expression)) for term in time.high.terms] == [(1, "b.ts"), (1, "INTERVAL '5' SECONDS")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ def test_token_sets_of_a_slice() -> None:
         assert len(operand) == len(expected)
         offsets, tokens = operand.arrays
         assert np.diff(offsets).tolist() == expected
-        sets = [tokens[start:stop].tolist() for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+        sets = [tokens[start:stop].tolist() for start, stop in pairwise(offsets)]
         assert sets == lists[skip:].to_pylist()
 
 

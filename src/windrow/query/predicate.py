@@ -116,14 +116,27 @@ def _search(subject: Expression, operator: str, other: Expression, target: str) 
     rest = tuple(Term(-linear.sign * term.sign, term.expression) for term in linear.terms)
     upper = Bound((*rest, Term(linear.sign, other)), slack, single)
     lower = Bound((*rest, Term(-linear.sign, other)), slack, single)
+    below = operator in ("less", "less_equal") if linear.sign > 0 else operator in ("greater", "greater_equal")
     if symmetric:
         low, high = (lower, upper) if linear.sign > 0 else (upper, lower)
-        yield Range(linear.key, low, high)
-        return
-    below = operator in ("less", "less_equal") if linear.sign > 0 else operator in ("greater", "greater_equal")
-    yield Range(
-        linear.key, None if below and operator != "equal" else upper, upper if below or operator == "equal" else None
-    )
+        found = Range(linear.key, low, high)
+    elif operator == "equal":
+        found = Range(linear.key, upper, upper)
+    else:
+        found = Range(linear.key, None if below else upper, upper if below else None)
+    yield found
+    yield from _unshifted(found)
+
+
+def _unshifted(found: Range) -> Iterable[Range]:
+    """A range of `time + constant` as one of the time itself, so that it can narrow the rows by their order."""
+    key = found.key
+    if isinstance(key, Call) and key.function in ("add", "subtract") and key.type.is_time:
+        time, shift = key.arguments
+        if isinstance(time, Column) and time.type == key.type and isinstance(shift, Literal):
+            away = Term(-1 if key.function == "add" else 1, shift)
+            low, high = (None if b is None else replace(b, terms=(*b.terms, away)) for b in (found.low, found.high))
+            yield Range(time, low, high)
 
 
 def _similarity(subject: Call, operator: str, other: Expression, target: str) -> Iterable[Search]:

@@ -290,11 +290,16 @@ def _by_content(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
         chunked = table.column(column.name)
         if column.type.kind is Kind.VECTOR and len(table):
             flat = pa.concat_arrays(chunked.chunks)
-            keys.update({f"{column.name}\0{k}": pc.list_element(flat, k) for k in range(column.type.length)})
+            elements = {f"{column.name}\0{k}": pc.list_element(flat, k) for k in range(column.type.length)}
+            keys.update({name: _nan_as_null(element) for name, element in elements.items()})
         elif column.type.kind is not Kind.OTHER and column.type.kind is not Kind.VECTOR:
-            keys[column.name] = chunked
+            keys[column.name] = _nan_as_null(chunked) if column.type.is_float else chunked
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
     return table.take(order)
+
+
+def _nan_as_null(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
 
 
 def _rows_up_to(times: Mapping[str, Array], counted: str, name: str, names: Sequence[str]) -> Array:

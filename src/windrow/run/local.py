@@ -33,7 +33,7 @@ from windrow.query.builder import Join, schema_of
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
-from windrow.run.admit import Entry, SetAside
+from windrow.run.admit import Entry, SetAside, conform
 from windrow.run.batch import run_batch
 from windrow.run.program import Program
 from windrow.run.report import Report, make_report
@@ -63,7 +63,9 @@ class LocalJoin:
         self.spec = spec
         self.plan = plan_query(spec, policy=policy, methods=methods) if plan is None else plan
         self.program = Program(spec, self.plan, _arrow_types(query, spec))
-        self.stores = {s.name: Store(s.name, self.program.layouts[s.name], s.window) for s in spec.streams}
+        lateness_us = max(stream.lateness_us for stream in spec.streams)
+        layouts = self.program.layouts
+        self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us) for s in spec.streams}
         self.entry = Entry(self.program, None if max_ahead is None else span_us(max_ahead), set_aside)
         self._clock = clock
         self._inputs = inputs
@@ -98,7 +100,7 @@ class LocalJoin:
         if not names:
             self.spec.stream(stream)
         for name in names:
-            self._pushed[name].append(table)
+            self._pushed[name].append(conform(self.entry.gates[name], table))
 
     def step(self, now_s: float | None = None) -> pa.Table:
         """Join what was pushed since the last step and return the new results; `now_s` sets the batch clock."""

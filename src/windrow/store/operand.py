@@ -144,7 +144,9 @@ def to_arrow(operand: Operand, type_: Type) -> pa.Array:
 
 
 def time_us(array: pa.Array) -> pa.Array:
-    """Timestamps, dates or durations of any unit as int64 microseconds; finer units are cut downwards."""
+    """Timestamps, dates or durations of any unit as int64 microseconds; finer units are cut downwards, and what does
+    not fit 64 bits is NULL.
+    """
     kind = array.type
     if pa.types.is_date(kind):
         return pc.cast(array, pa.timestamp("us")).view(pa.int64())
@@ -156,7 +158,10 @@ def time_us(array: pa.Array) -> pa.Array:
     if kind.unit == "ns":
         values, missing = np.asarray(words.fill_null(0)), np.asarray(words.is_null())
         return pa.array(values // 1000, mask=missing)
-    return pc.multiply_checked(words, pa.scalar(1_000_000 if kind.unit == "s" else 1_000, pa.int64()))
+    factor = 1_000_000 if kind.unit == "s" else 1_000
+    furthest = (2**63 - 1) // factor
+    fits = pc.and_(pc.less_equal(words, furthest), pc.greater_equal(words, -furthest))
+    return pc.multiply(pc.if_else(fits, words, pa.scalar(None, pa.int64())), pa.scalar(factor, pa.int64()))
 
 
 def _from_numbers(array: pa.Array, type_: Type) -> Operand:

@@ -23,14 +23,14 @@ LARGEST_SEGMENT_BYTES = 2**30
 
 
 class Store:
-    """The live rows of stream `name`."""
+    """The live rows of stream `name`; `lateness_us` is how far others may lag, for which rows stay beyond their window."""
 
-    def __init__(self, name: str, layout: Layout, window: Window) -> None:
+    def __init__(self, name: str, layout: Layout, window: Window, lateness_us: int = 0) -> None:
         self.name = name
         self.layout = layout
         self.segments: list[Segment] = []
         self.merged_rows = 0
-        self._widest_us = UNBOUNDED if window.span_us is None else window.span_us // SPAN_SHARE
+        self._widest_us = UNBOUNDED if window.span_us is None else (window.span_us + lateness_us) // SPAN_SHARE
         self._most_rows = UNBOUNDED if window.rows is None else max(1, window.rows // SPAN_SHARE)
         self._cutoff_us = -UNBOUNDED
 
@@ -65,7 +65,9 @@ class Store:
         self.segments = kept
 
     def _merge_tier(self, level: int) -> None:
-        """Merge the segments of a tier into as few of the next as the widest span allows."""
+        """Merge the segments of a tier into as few of the next as the widest span allows. A last one that finds no room
+        stays, to be merged with those that follow it.
+        """
         tier = [segment for segment in self.segments if segment.level == level]
         merged: list[Segment] = []
         group = tier[:1]
@@ -75,7 +77,7 @@ class Store:
                 continue
             merged.append(self._join(group))
             group = [segment]
-        merged.append(self._join(group))
+        merged.append(group[0] if merged and len(group) == 1 else self._join(group))
         position = min(k for k, segment in enumerate(self.segments) if segment.level == level)
         rest = [segment for segment in self.segments if segment.level != level]
         self.segments = [*rest[:position], *(segment for segment in merged if len(segment)), *rest[position:]]
