@@ -20,7 +20,7 @@ from windrow.query.expression import Column, Expression, walk
 from windrow.query.sql import parse
 from windrow.store.operand import Form, Operand, form_of, from_arrow
 
-CODE = "__import__('os').system('touch /tmp/owned')"
+CODE = "__import__('os').system('touch owned')"
 NASTY = ("x", CODE, "'''; raise SystemExit #", 'a"b', "new\nline", "inputs", "kernel", "ünïcode", "{0}", "\\")
 
 

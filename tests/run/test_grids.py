@@ -143,7 +143,8 @@ def test_similarities_equal_to_the_threshold(condition: str, bits: int) -> None:
 @pytest.mark.parametrize("condition", ["ABS(a.x - b.x) <= 0.3", "a.y = b.y", "dot(a.v, b.v) >= 0.04 AND a.x <= b.y"])
 def test_blocks_cannot_be_seen(condition: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Candidates and partial results come in blocks of any size: none is lost and none comes twice between two."""
-    pour, scan = pairs.pour, matrix._scan_blocks
+    pour: Any = pairs.pour
+    scan: Any = matrix._scan_blocks
     for module in (sorted_, hashed):
         monkeypatch.setattr(module, "pour", lambda fill, _capacity: pour(fill, block))
     monkeypatch.setattr(matrix, "_scan_blocks", lambda *parts: scan(*parts[:-1], block))

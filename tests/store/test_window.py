@@ -87,6 +87,14 @@ def test_what_is_kept_past_its_time_is_a_quarter_of_the_window() -> None:
     assert len(store) <= window_us * 5 // 4 + 1
 
 
+def test_a_segment_without_room_waits_for_those_that_follow() -> None:
+    store = Store("a", BARE, Window(span_us=4 * (FAN_IN - 2)))
+    for tick in range(2 * FAN_IN - 1):
+        store.add(bare([tick]))
+    assert [(len(segment), segment.level) for segment in store.segments] == [(FAN_IN - 1, 1), (FAN_IN - 1, 1), (1, 0)]
+    assert held(store) == list(range(2 * FAN_IN - 1))
+
+
 def test_expiry_is_closed_at_the_cutoff() -> None:
     store = Store("a", BARE, Window(span_us=100))
     store.add(bare([1, 5]))
