@@ -1,6 +1,6 @@
 """Equality through a hash index: the rows of a segment sorted into buckets by their key's hash.
 
-    hash ── high bits: the bucket ──►  marks   ..1.  1...  .1.1  ....     low bits of the hashes in it, one bit each
+    hash ── high bits: the bucket ──►  marks   ..1.  1...  .1.1  ....     low bits of the hashes in it, two bits each
                                        starts  0     1     2     4     …
                                                      │     └──────────┐
                                        keys    17    40    8    91    …   rows of a bucket side by side, ascending
@@ -8,7 +8,8 @@
 
 A bucket holds one or two rows, and most probes meet no match in most segments, so the marks come first: sixteen bits
 a bucket, small enough to stay near, turn most probes away without touching anything else. The probing batch is hashed
-and ordered by hash once (`prepare`); all its visits to a segment then go forward through memory.
+and ordered by hash once (`prepare`); all its visits to a segment then go forward through memory. What the next visits
+will read is asked for ahead, so that the waits for memory overlap.
 
 Keys are int64: integers themselves, floats as `float_bits`, texts and several columns as a hash (see `combine`),
 whose pairs the predicate has to check. Pairs come in the order of the hashes, not by probe row.
@@ -31,12 +32,15 @@ from numpy.typing import NDArray
 from windrow.errors import UsageError
 from windrow.probe.jit import compiled, frozen
 from windrow.probe.pairs import CAPACITY, Pairs, Rows, pour, row_bounds
+from windrow.probe.prefetch import prefetch
 from windrow.probe.sorted import order_of
 
 Keys = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
 _LONG = 16
+_ORDERED_BITS = 22
+_AHEAD = 12
 _FIRST, _SECOND = 0xA24BAED4963EE407, 0x9FB21C651E98DF25
 
 
@@ -79,7 +83,7 @@ def prepare(keys: Keys, valid: Truths | None = None) -> HashedProbe:
     held = frozen(keys[places], np.int64)
     hashes = np.empty(len(held), np.uint64)
     _fill_hashes(held, hashes)
-    order = order_of((hashes >> np.uint64(32)).view(np.int64))
+    order = order_of((hashes >> np.uint64(64 - _ORDERED_BITS)).view(np.int64))
     rows = order if len(held) == len(keys) else np.arange(len(keys), dtype=np.int32)[places][order]
     return HashedProbe(
         frozen(rows, np.int32), frozen(held[order], np.int64), frozen(hashes[order], np.uint64), len(keys)
@@ -166,6 +170,13 @@ def _shift_of(buckets: int) -> np.uint64:
 
 
 @compiled
+def _mark_of(hashed: np.uint64) -> np.uint16:
+    """Two bits of sixteen, chosen by the low bits of a hash, which do not choose its bucket."""
+    one, fifteen = np.uint64(1), np.uint64(15)
+    return np.uint16(one << (hashed & fifteen) | one << (hashed >> np.uint64(4) & fifteen))
+
+
+@compiled
 def _fill_buckets(keys: Keys, starts: Rows, marks: NDArray[np.uint16], keys_out: Keys, rows_out: Rows) -> None:
     """Counting sort by bucket. Rows are placed from the last to the first, so they end up ascending inside a bucket."""
     size, buckets = len(keys), len(marks)
@@ -176,7 +187,7 @@ def _fill_buckets(keys: Keys, starts: Rows, marks: NDArray[np.uint16], keys_out:
         hashes[row] = hashed
         bucket = hashed >> shift
         starts[bucket] += 1
-        marks[bucket] |= np.uint16(1) << np.uint16(hashed & np.uint64(15))
+        marks[bucket] |= _mark_of(hashed)
     total = 0
     for place in range(buckets):
         total += starts[place]
@@ -196,8 +207,9 @@ def _survivors(marks: NDArray[np.uint16], hashes: NDArray[np.uint64], passed: Ro
     count = 0
     for at in range(len(hashes)):
         hashed = hashes[at]
+        mark = _mark_of(hashed)
         passed[count] = at
-        count += (marks[hashed >> shift] >> np.uint16(hashed & np.uint64(15))) & 1
+        count += (marks[hashed >> shift] & mark) == mark
     return count
 
 
@@ -230,6 +242,11 @@ def _fill(
     room, count, limited = len(probe_out), 0, len(row_low) > 0
     turn, place = int(state[0]), int(state[1])
     while turn < len(passed) and count < room:
+        if place < 0 and turn + 2 * _AHEAD < len(passed):
+            prefetch(starts, hashes[passed[turn + 2 * _AHEAD]] >> shift)
+            coming = starts[hashes[passed[turn + _AHEAD]] >> shift]
+            prefetch(keys, coming)
+            prefetch(rows, coming)
         at = passed[turn]
         key, row_probe = keys_probe[at], rows_probe[at]
         bucket = hashes[at] >> shift

@@ -55,9 +55,7 @@ def ladder(keys: Keys) -> Ladder:
     marks, cells = np.zeros(words, np.uint64), _cells_a_unit(keys, words * _WORD_BITS)
     _fill_marks(keys, cells, marks)
     kind = keys.dtype.type
-    return Ladder(
-        frozen(keys[::_SIXTEEN], kind), frozen(keys[:: _SIXTEEN**2], kind), frozen(marks, np.uint64), cells
-    )
+    return Ladder(frozen(keys[::_SIXTEEN], kind), frozen(keys[:: _SIXTEEN**2], kind), frozen(marks, np.uint64), cells)
 
 
 def first_places(keys: Keys, rows: Rows, steps: Ladder, low: Keys, high: Keys, passed: Rows, places: Rows) -> int:

@@ -2,12 +2,12 @@
 
     probe ranges, ordered by their low end      [2.0 … 2.5]   [4.1 … 4.4]          [9.0 … 9.9]
                                                      │             │                    │
-    fences: every 16th key, swept forward       1.1  │             4.2             7.9  │
-    keys, ascending                             1.1  2.2  2.4  …   4.2  4.5  5.0   7.9  9.3
+    ladder: most ranges hold no key                  ▼             ✗                    ▼
+    keys, ascending                             1.1  2.2  2.4  …   4.0  4.5  5.0   7.9  9.3
     rows                                        7    0    3        1    …
 
-The probing batch is ordered once (`prepare`) and then swept through the index of each segment: both sides move
-forward only, so memory is read in order and a step costs a few comparisons. All bounds are closed; an open end is an
+The probing batch is ordered once (`prepare`). Its ranges then go forward through the index of each segment, along a
+ladder (`windrow.probe.search`) that turns most of those away that hold no key. All bounds are closed; an open end is an
 infinity, or the smallest or largest integer. Where a probe row is restricted to fewer stored rows than its key range
 holds, those rows are compared one by one instead, if the keys are also given in row order.
 
@@ -25,7 +25,7 @@ Pairs come ordered by the low ends of the probe rows, not by probe row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,23 +33,24 @@ from numpy.typing import NDArray
 from windrow.errors import UsageError
 from windrow.probe.jit import compiled, frozen
 from windrow.probe.pairs import CAPACITY, Pairs, Rows, pour, row_bounds
+from windrow.probe.search import Keys, Ladder, first_places, ladder
 
-Keys = NDArray[Any]
 Truths = NDArray[np.bool_]
 
 _DIGIT_BITS = 11
 _DIGITS = 6
 _FEW = 1024
-_BETWEEN_FENCES = 16
 _BY_KEY, _BY_ROW = 0, 1
 
 
 class SortedIndex(NamedTuple):
-    """The keys of a segment, ascending, the row each came from, and every 16th key. Rows without a key are left out."""
+    """The keys of a segment, ascending, the row each came from, and what leads to them. Rows without a key are left
+    out.
+    """
 
     keys: Keys
     rows: Rows
-    fences: Keys
+    ladder: Ladder
 
 
 class SortedProbe(NamedTuple):
@@ -70,8 +71,8 @@ def build(keys: Keys, valid: Truths | None = None) -> SortedIndex:
     else:
         places = np.flatnonzero(valid).astype(np.int32)
         rows = places[order_of(keys[places])]
-    held, kind = keys[rows], keys.dtype.type
-    return SortedIndex(frozen(held, kind), frozen(rows, np.int32), frozen(held[::_BETWEEN_FENCES], kind))
+    ascending = frozen(keys[rows], keys.dtype.type)
+    return SortedIndex(ascending, frozen(rows, np.int32), ladder(ascending))
 
 
 def prepare(low: Keys, high: Keys) -> SortedProbe:
@@ -109,12 +110,11 @@ def propose(
     kind = index.keys.dtype.type
     bounds = row_bounds(row_low, row_high, probe.probes)
     by_row = frozen(() if keys_by_row is None else keys_by_row, kind)
-    starts, passed = np.empty(len(probe.rows), np.int32), np.empty(len(probe.rows), np.int32)
-    _fill_fences(index.fences, probe.low, starts)
-    count = _hits(index.keys, probe.low, probe.high, starts, passed) if len(index.keys) else 0
-    state = np.array([0, -1, 0], np.int64)
+    passed, starts = np.empty(len(probe.rows), np.int32), np.empty(len(probe.rows), np.int32)
     held = (index.keys, index.rows)
-    ranges = (frozen(passed[:count], np.int32), probe.rows, probe.low, probe.high, frozen(starts, np.int32))
+    count = first_places(*held, index.ladder, probe.low, probe.high, passed, starts)
+    state = np.array([0, -1, 0], np.int64)
+    ranges = (frozen(passed[:count], np.int32), probe.rows, probe.low, probe.high, frozen(starts[:count], np.int32))
     return pour(lambda probes, rows: _fill(held, ranges, by_row, *bounds, state, probes, rows), capacity)
 
 
@@ -178,54 +178,6 @@ def _radix_order(bits: NDArray[np.uint64], floating: bool) -> Rows:
 
 
 @compiled
-def _fill_fences(fences: Keys, targets: Keys, starts: Rows) -> None:
-    """For ascending targets the place of the last fence below each: searches go on from there."""
-    fence = 0
-    for at in range(len(targets)):
-        target, stride = targets[at], 1
-        while fence + stride <= len(fences) and fences[fence + stride - 1] < target:
-            fence += stride
-            stride *= 2
-        length = min(stride, len(fences) - fence)
-        while length > 0:
-            half = (length + 1) >> 1
-            if fences[fence + half - 1] < target:
-                fence += half
-                length -= half
-            else:
-                length = half - 1
-        starts[at] = max(0, (fence - 1) * _BETWEEN_FENCES)
-
-
-@compiled
-def _hits(keys: Keys, low: Keys, high: Keys, starts: Rows, passed: Rows) -> int:
-    """Move starts to the first key in range, and list the probe rows for which there is one.
-
-    Halving sixteen keys is written out, in unsigned numbers and without branches: then the slow reads of several probe
-    rows overlap, and no index is tested for being negative. Only the end of the keys is searched one by one.
-    """
-    count, size = 0, len(keys)
-    eight, four, two, one = np.uint64(8), np.uint64(4), np.uint64(2), np.uint64(1)
-    for at in range(len(low)):
-        target, start = low[at], int(starts[at])
-        if start + _BETWEEN_FENCES <= size:
-            place = np.uint64(start)
-            place += np.uint64(keys[place + eight - one] < target) * eight
-            place += np.uint64(keys[place + four - one] < target) * four
-            place += np.uint64(keys[place + two - one] < target) * two
-            place += np.uint64(keys[place] < target)
-            place += np.uint64(keys[place] < target)
-            start = int(place)
-        else:
-            while start < size and keys[start] < target:
-                start += 1
-        starts[at] = start
-        passed[count] = at
-        count += int(start < size) & int(keys[np.uint64(min(start, size - 1))] <= high[at])
-    return count
-
-
-@compiled
 def _fill(
     index: tuple[Keys, Rows],
     ranges: tuple[Rows, Rows, Keys, Keys, Rows],
@@ -248,7 +200,7 @@ def _fill(
         if limited:
             first, last = int(row_low[row_probe]), int(row_high[row_probe])
         if place < 0:
-            place, mode = int(starts[at]), _BY_KEY
+            place, mode = int(starts[turn]), _BY_KEY
             if scannable and limited:
                 reach = place + max(0, last - first)
                 if reach < size and keys[reach] <= high:
