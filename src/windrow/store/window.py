@@ -23,7 +23,7 @@ LARGEST_SEGMENT_BYTES = 2**30
 
 
 class Store:
-    """The live rows of stream `name`; `lateness_us` is how far others may lag, for which rows stay past their window."""
+    """The live rows of stream `name`; `lateness_us` is how far others may lag: rows stay so long past their window."""
 
     def __init__(self, name: str, layout: Layout, window: Window, lateness_us: int = 0) -> None:
         self.name = name
