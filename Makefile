@@ -2,13 +2,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test check demo bench clean
+.PHONY: help setup test test-long check demo bench clean
 
 BIN := .venv/bin
 READY := .venv/.ready
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
 setup: $(READY)  ## make .venv with Windrow and the pinned packages (again only when they change)
 
@@ -18,6 +18,9 @@ $(READY): pyproject.toml constraints.txt scripts/setup
 
 test: $(READY)  ## run the tests and the examples in the documentation
 	@$(BIN)/pytest $(ARGS)
+
+test-long: $(READY)  ## run the tests that take minutes: driver programs killed and restarted
+	@$(BIN)/pytest -m long $(ARGS)
 
 check: $(READY)  ## formatting, lint, types, import layers, the repository itself
 	@$(BIN)/ruff format --check .

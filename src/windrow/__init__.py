@@ -15,9 +15,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.errors import FunctionError, InputError, PlanError, QueryError, SourceError, UsageError, WindrowError
-    from windrow.query.builder import Join, join, sql
+    from windrow.errors import (
+        FunctionError,
+        InputError,
+        PlanError,
+        QueryError,
+        SourceError,
+        StateError,
+        UsageError,
+        WindrowError,
+    )
+    from windrow.query.builder import Join
     from windrow.query.user_functions import function, load_functions
+    from windrow.run.entry import join, sql
     from windrow.run.local import LocalJoin, local
     from windrow.run.report import Report
 
@@ -25,10 +35,20 @@ __version__ = "0.1.0"
 
 _HOMES = {
     **dict.fromkeys(
-        ("FunctionError", "InputError", "PlanError", "QueryError", "SourceError", "UsageError", "WindrowError"),
+        (
+            "FunctionError",
+            "InputError",
+            "PlanError",
+            "QueryError",
+            "SourceError",
+            "StateError",
+            "UsageError",
+            "WindrowError",
+        ),
         "windrow.errors",
     ),
-    **dict.fromkeys(("Join", "join", "sql"), "windrow.query.builder"),
+    "Join": "windrow.query.builder",
+    **dict.fromkeys(("join", "sql"), "windrow.run.entry"),
     **dict.fromkeys(("function", "load_functions"), "windrow.query.user_functions"),
     **dict.fromkeys(("LocalJoin", "local"), "windrow.run.local"),
     "Report": "windrow.run.report",
@@ -43,6 +63,7 @@ __all__ = [
     "QueryError",
     "Report",
     "SourceError",
+    "StateError",
     "UsageError",
     "WindrowError",
     "function",

@@ -44,6 +44,10 @@ class FunctionError(WindrowError, RuntimeError):
     """A user function failed, took too long, or returned something that is not its declared type."""
 
 
+class StateError(WindrowError, RuntimeError):
+    """A checkpoint cannot be used: another version, another query, a damaged file."""
+
+
 class PlanError(WindrowError, ValueError):
     """A plan cannot be read or cannot be run: another version, an unknown method, steps that do not cover the query."""
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
 from sqlglot import exp
@@ -74,7 +74,7 @@ class Join:
         lateness: Span | None = None,
         freshness: Span | None = None,
         idle: Span | None = None,
-    ) -> Join:
+    ) -> Self:
         """The join with one more stream, called `name` in conditions.
 
         `source` is anything with an Arrow schema; `time` its event-time column (by default `ts`, else its only
@@ -93,7 +93,7 @@ class Join:
         )
         return replace(self, streams=(*self.streams, declared), sources={**self.sources, name: source})
 
-    def where(self, condition: str | Callable[..., Any], on: Iterable[str] = (), mode: Mode = "auto") -> Join:
+    def where(self, condition: str | Callable[..., Any], on: Iterable[str] = (), mode: Mode = "auto") -> Self:
         """The join with one more condition; several hold together.
 
         It is text, or a function with the columns it is called with: `where(near, on=("a.x", "b.x"))`.
@@ -112,13 +112,13 @@ class Join:
         grown = self.function(name, condition, BOOLEAN, mode)
         return replace(grown, conditions=(*grown.conditions, _FunctionCondition(name, columns)))
 
-    def select(self, *items: str) -> Join:
+    def select(self, *items: str) -> Self:
         """The join with these result columns after those selected so far; without any, all columns of all streams."""
         return replace(self, selected=(*self.selected, *items))
 
     def function(
         self, name: str, function: Callable[..., Any], returns: str | type | Type | None = None, mode: Mode = "auto"
-    ) -> Join:
+    ) -> Self:
         """The join with a function that its conditions and result columns can call by `name`."""
         made = user_function(name, function, returns, mode)
         if any(known.name.casefold() == made.name.casefold() for known in self.functions):

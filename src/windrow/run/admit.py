@@ -95,6 +95,12 @@ class Entry:
         before_us = None if last else min(gate.watermark_us for gate in self.gates.values())
         return self._admit_in_order(before_us)
 
+    def advance(self, now_us: int) -> None:
+        """Move the watermarks on to what has been seen up to `now_us`."""
+        for gate in self.gates.values():
+            gate.advance()
+        self._follow_idle(now_us)
+
     def expiry(self, name: str) -> tuple[int, int]:
         """From when on rows of a stream's window are needed: by event time, and by its row clock."""
         gate = self.gates[name]

@@ -76,7 +76,7 @@ def _follow(steps: Sequence[StepProbe], partial: Partial, position: Position) ->
     if not steps:
         yield partial
         return
-    for block in _probe(steps[0], partial, position):
+    for block in probe_step(steps[0], partial, position):
         yield from _follow(steps[1:], block, position)
 
 
@@ -104,12 +104,12 @@ class Reach:
         return bool(clock[0] >= self.covered_from and clock[-1] <= self.covered_to)
 
 
-def _probe(step: StepProbe, partial: Partial, position: Position) -> Iterator[Partial]:
+def probe_step(step: StepProbe, partial: Partial, position: Position) -> Iterator[Partial]:
     """One step: partial rows extended by each matching row of the step's store."""
     if len(partial) == 0:
         return
     view = partial.views[step.target]
-    in_time, by_clock = _time_reach(step, partial, view.stream), _clock_reaches(partial, view.stream)
+    in_time, by_clock = time_reach(step, partial, view.stream), _clock_reaches(partial, view.stream)
     probing = step.begin(partial)
     found: list[tuple[Array, Array, Array, Mapping[str, Array]]] = []
     count = 0
@@ -133,7 +133,7 @@ def _probe(step: StepProbe, partial: Partial, position: Position) -> Iterator[Pa
         yield _extended(partial, view, found)
 
 
-def _time_reach(step: StepProbe, partial: Partial, stream: Stream) -> Reach:
+def time_reach(step: StepProbe, partial: Partial, stream: Stream) -> Reach:
     """Event times that fit: newest_p - w <= ts <= dies_p, and what conditions on the time column say."""
     low_us = np.full(len(partial), np.iinfo(np.int64).min)
     if stream.window.span_us is not None:

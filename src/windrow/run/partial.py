@@ -122,6 +122,18 @@ class Partial:
             parts.append(view.operand(slot, layout.operands[slot], self.handles[name]).values)
         return combine(parts)
 
+    def pick(self, rows: Array) -> Partial:
+        """Some of the rows."""
+        return Partial(
+            self.views,
+            {name: handles[rows] for name, handles in self.handles.items()},
+            self.turn_us[rows],
+            self.newest_us[rows],
+            self.dies_us[rows],
+            {name: clock[rows] for name, clock in self.newest_clock.items()},
+            {name: clock[rows] for name, clock in self.dies_clock.items()},
+        )
+
     def extend(
         self, view: View, probes: Array, handles: Array, times_us: Array, clocks: Mapping[str, Array]
     ) -> Partial:

@@ -1,0 +1,184 @@
+"""Messages between tasks: what is received equals what was sent, value for value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windrow
+from tests.oracle.duck import plain
+from tests.oracle.tables import table_of
+from tests.store.segments import LAYOUT, segment_of, values_of
+from windrow.plan.order import plan_query
+from windrow.query.expression import Column
+from windrow.run.admit import Entry
+from windrow.run.partial import Partial, View, first_partial, references
+from windrow.run.program import Program
+from windrow.run.results import result_batch
+from windrow.run.spark.messages import (
+    COUNT,
+    PROBE,
+    RESULT,
+    SCHEMA,
+    Message,
+    as_batch,
+    batch_segment,
+    bytes_partial,
+    from_bytes,
+    partial_bytes,
+    segment_batch,
+    to_bytes,
+)
+from windrow.store.operand import Form
+from windrow.store.segment import Segment
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+
+SELECT = (
+    "a.id AS id, a.f64 AS f64, a.s AS s, a.flag AS flag, a.d52 AS d52, a.v AS v, a.k AS k, b.day AS day, b.at AS at"
+)
+WHERE = """a.i32 + 1 < b.i32 AND a.s < b.s AND a.f32 < b.f32 AND cosine(a.w, b.w) > 0 AND jaccard(a.s, b.s) > 0
+    AND (a.t8 IS NULL OR b.t8 > 0) AND (a.k = b.k OR a.flag)"""
+
+
+def contents(segment: Segment) -> list[list[Any]]:
+    """All values of a segment, in order."""
+    parts: list[list[Any]] = [segment.time_us.tolist(), *(clock.tolist() for clock in segment.clocks.values())]
+    parts += [[repr(value) for value in plain(column)] for column in segment.columns]
+    pairs = zip(segment.operands, segment.layout.operands, strict=True)
+    return parts + [values_of(operand, leaf) for operand, leaf in pairs]
+
+
+def received(segment: Segment, level: int = 0) -> Segment:
+    return batch_segment(from_bytes(to_bytes(segment_batch(segment))), segment.layout, level)
+
+
+@pytest.mark.parametrize("first_clock", [None, 7])
+@pytest.mark.parametrize("rows", [0, 1, 60])
+def test_segments_arrive_as_they_were_sent(rows: int, first_clock: int | None) -> None:
+    sent = segment_of(list(range(-5, rows - 5)), seed=rows, first_clock=first_clock)
+    found = received(sent, level=3)
+    assert contents(found) == contents(sent)
+    assert (found.level, list(found.clocks)) == (3, list(sent.clocks))
+    assert {operand.form for operand in found.operands} == set(Form)
+    for before, after in zip(sent.operands, found.operands, strict=True):
+        assert [array.dtype for array in after.arrays] == [array.dtype for array in before.arrays]
+        if rows == 60:
+            assert (before.valid is None) == (after.valid is None)
+    if rows == 60:
+        assert sum(operand.valid is not None for operand in sent.operands) >= 4  # NULLs were among them
+
+
+def test_rows_taken_from_a_segment_arrive_as_well() -> None:
+    sent = segment_of(list(range(60)), seed=2, first_clock=1)
+    rows = [3, 4, 31, 59]
+    found = batch_segment(from_bytes(to_bytes(segment_batch(sent).take(pa.array(rows)))), LAYOUT)
+    assert contents(found) == [[values[row] for row in rows] for values in contents(sent)]
+    part = batch_segment(from_bytes(to_bytes(segment_batch(sent).slice(11, 20))), LAYOUT)
+    assert contents(part) == [values[11:31] for values in contents(sent)]
+
+
+def test_a_leaf_that_is_delivered_travels_once_and_shares_memory() -> None:
+    sent = segment_of(list(range(60)), seed=4)
+    batch = segment_batch(sent)
+    shared = [slot for slot, leaf in enumerate(LAYOUT.operands) if leaf in LAYOUT.columns]
+    assert len(shared) == 2
+    assert not {f"operand {slot}" for slot in shared} & set(batch.schema.names)
+    found = received(sent)
+    text = LAYOUT.operands.index(Column("a", "s", LAYOUT.columns[2].type))
+    assert found.operands[text].arrow is found.columns[2]
+
+
+def program_of(window: str) -> Program:
+    tables = {"s": table_of(0, 0), "t": table_of(0, 0)}
+    text = f"SELECT {SELECT}, result_ts() AS newest, result_id() AS key FROM s AS a, t AS b WHERE {WHERE} {window}"
+    spec = windrow.sql(f"{text} LATENESS 9 DAYS", streams=tables, time={"s": "ts", "t": "ts"}).spec()
+    return Program(spec, plan_query(spec), {})
+
+
+def views_of(program: Program) -> dict[str, View]:
+    """Three segments a stream, the last the batch's own; filters let all rows in."""
+    entry = Entry(program, None, None)
+    for name, entrance in program.entrances.items():
+        program.entrances[name] = type(entrance)((), ())
+    segments: dict[str, list[Segment]] = {"a": [], "b": []}
+    for seed, size in enumerate((30, 5, 12)):
+        pushed = {"a": [table_of(size, seed)], "b": [table_of(size, seed + 50)]}
+        for name, segment in entry.admit(pushed, 0, last=True).items():
+            segments[name].append(segment)
+    return {s.name: View(s, tuple(segments[s.name][:-1]), segments[s.name][-1]) for s in program.spec.streams}
+
+
+def pairs_of(views: dict[str, View], count: int) -> Partial:
+    """Rows of the batch's own `a`, some of them often, each with some row of `b`."""
+    draw = np.random.default_rng(count)
+    first = first_partial(views, "a", views["a"].segments[-1])
+    probes = draw.integers(0, len(first), count)
+    numbers = draw.integers(0, 3, count)
+    rows = draw.integers(0, 5, count)
+    handles = np.concatenate(
+        [np.zeros(0, np.int64), *(references(int(n), [r]) for n, r in zip(numbers, rows, strict=True))]
+    )
+    held = [(views["b"].segments[number], row) for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)]
+    times = np.array([segment.time_us[row] for segment, row in held], np.int64)
+    clocks = {name: np.array([s.clocks[name][row] for s, row in held], np.int64) for name in first.newest_clock}
+    return first.extend(views["b"], probes, handles, times, clocks)
+
+
+def same(program: Program, found: Partial, sent: Partial) -> None:
+    for name in ("turn_us", "newest_us", "dies_us"):
+        assert getattr(found, name).tolist() == getattr(sent, name).tolist(), name
+    for name in ("newest_clock", "dies_clock"):
+        clocks = {clock: values.tolist() for clock, values in getattr(sent, name).items()}
+        assert {clock: values.tolist() for clock, values in getattr(found, name).items()} == clocks
+    assert list(found.handles) == list(sent.handles)
+    for member in sent.handles:
+        for leaf in program.layouts[member].operands:
+            before, after = sent.find(leaf), found.find(leaf)
+            assert before is not None
+            assert after is not None
+            assert values_of(after, leaf) == values_of(before, leaf), str(leaf)
+        for column in program.layouts[member].columns:
+            assert plain(found.column(column)) == plain(sent.column(column)), str(column)
+
+
+@pytest.mark.parametrize("window", ["WINDOW a 1000 SECONDS, b 500 SECONDS", "WINDOW a ROWS 4, b ROWS 7"])
+@pytest.mark.parametrize("count", [0, 1, 200])
+def test_partial_results_arrive_as_they_were_sent(window: str, count: int) -> None:
+    program = program_of(window)
+    views = views_of(program)
+    assert {operand.form for view in views.values() for operand in view.segments[0].operands} == set(Form)
+    assert bool(views["a"].segments[0].clocks) == program.spec.has_row_window
+    alone = first_partial(views, "a", views["a"].segments[-1]).pick(np.arange(min(count, 12)))
+    empty = {name: View(view.stream, (), None) for name, view in views.items()}
+    same(program, bytes_partial(partial_bytes(alone), program, empty), alone)
+    pairs = pairs_of(views, count)
+    found = bytes_partial(partial_bytes(pairs), program, empty)
+    same(program, found, pairs)
+    assert plain(result_batch(program, found)["key"]) == plain(result_batch(program, pairs)["key"])
+
+
+def test_a_partial_result_carries_each_row_once_and_leaves_other_views_alone() -> None:
+    program = program_of("WINDOW 1000 SECONDS")
+    views = views_of(program)
+    one = first_partial(views, "a", views["a"].segments[-1]).pick(np.array([5, 5, 2, 5]))
+    found = bytes_partial(partial_bytes(one), program, views)
+    assert [len(segment) for segment in found.views["a"].segments] == [2]
+    assert found.views["b"] is views["b"]
+    assert list(found.views) == ["a", "b"]
+
+
+def test_messages_keep_kind_and_place() -> None:
+    sent = [
+        Message(3, PROBE, "a", 2, b"x"),
+        Message(0, COUNT, "b", 0, b""),
+        Message(2**31 - 1, RESULT, "é", 2**40, b"\0"),
+    ]
+    batch = as_batch(sent)
+    assert batch.schema == SCHEMA
+    assert [Message(**row) for row in batch.to_pylist()] == sent
+    assert as_batch([]).num_rows == 0
+    assert as_batch([]).schema == SCHEMA
