@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from tests.store.object_store import object_storage
 from tests.store.segments import array_of, rows_of
 from windrow.errors import SourceError, StateError, UsageError
 from windrow.probe import hashed
-from windrow.probe import sorted as ordered
 from windrow.query import types
 from windrow.query.expression import Call, Column, Expression, Literal
 from windrow.query.predicate import TOKENS
@@ -409,34 +408,16 @@ def test_arrays_that_cannot_be_mapped_are_refused(storage: LocalStorage) -> None
     assert storage.list() == ()
 
 
-def sorted_pairs(index: Any, keys: Array) -> list[tuple[int, int]]:
-    found = ordered.propose(index, ordered.prepare(keys - 1, keys + 1))
-    return sorted((int(p), int(r)) for pairs in found for p, r in zip(pairs.probe, pairs.row, strict=True))
-
-
 def hashed_pairs(index: Any, keys: Array) -> list[tuple[int, int]]:
     found = hashed.propose(index, hashed.prepare(keys))
     return sorted((int(p), int(r)) for pairs in found for p, r in zip(pairs.probe, pairs.row, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("build", "again", "pairs_of"),
-    [
-        (ordered.build, ordered.SortedIndex, sorted_pairs),
-        (hashed.build, hashed.HashedIndex, hashed_pairs),
-    ],
-    ids=["sorted", "hashed"],
-)
-def test_indexes_answer_from_their_files(
-    storage: LocalStorage,
-    build: Callable[[Array], Any],
-    again: Callable[..., Any],
-    pairs_of: Callable[[Any, Array], list[tuple[int, int]]],
-) -> None:
+def test_an_index_answers_from_its_file(storage: LocalStorage) -> None:
     draw = np.random.default_rng(2)
     keys, sought = draw.integers(0, 50, 200), draw.integers(0, 50, 30)
-    index = build(keys)
+    index = hashed.build(keys)
     write_index(storage, "i", index._asdict())
-    expected = pairs_of(index, sought)
+    expected = hashed_pairs(index, sought)
     assert len(expected) > 30
-    assert pairs_of(again(**read_index(storage, "i")), sought) == expected
+    assert hashed_pairs(hashed.HashedIndex(**read_index(storage, "i")), sought) == expected
