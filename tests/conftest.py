@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,12 @@ def recorded() -> Path:
     if not any(folder.glob("*.parquet")):
         pytest.skip(f"no recorded streams in {folder}: set WINDROW_DATA")
     return folder
+
+
+@pytest.fixture
+def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Predicates run as plain Python, which is slower a pair and needs no compilation."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINDROW_COMPILE", "0")
+        patch.setenv("WINDROW_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
+        yield
