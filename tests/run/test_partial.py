@@ -16,9 +16,10 @@ from tests.oracle.duck import plain
 from tests.oracle.tables import table_of
 from tests.store.segments import values_of
 from windrow.plan.order import plan_query
+from windrow.probe.gather import handles_of
 from windrow.query.spec import UNBOUNDED, Stream, Window
 from windrow.run.admit import Entry
-from windrow.run.partial import Partial, View, ends, first_partial, references, saturating_add
+from windrow.run.partial import Partial, View, ends, first_partial, saturating_add
 from windrow.run.program import Program
 from windrow.store.segment import Segment
 
@@ -56,7 +57,7 @@ def handles_over(view: View, count: int, seed: int) -> tuple[Any, list[tuple[int
     chosen = np.random.default_rng(seed)
     places = [(number, row) for number, segment in enumerate(view.segments) for row in range(len(segment))]
     picked = [places[k] for k in chosen.integers(0, len(places), count)]
-    return np.array([int(references(number, [row])[0]) for number, row in picked], np.int64), picked
+    return np.array([int(handles_of(number, [row])[0]) for number, row in picked], np.int64), picked
 
 
 @pytest.mark.parametrize("sizes", [[30], [5, 1, 12], [1] * 20, [3, 40]], ids=str)
@@ -180,7 +181,7 @@ def test_ends_of_each_kind_of_window() -> None:
 
 def test_references() -> None:
     for number, row in itertools.product((0, 1, 70_000), (0, 5, 2**31 - 1)):
-        (handle,) = references(number, [row]).tolist()
+        (handle,) = handles_of(number, [row]).tolist()
         assert divmod(handle, 2**32) == (number, row)
 
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.plan.drivers import Order
+from windrow.probe.gather import handles_of
 from windrow.probe.ranges import intersect, row_ranges
 from windrow.probe.step import StepProbe
 from windrow.query.spec import Stream
-from windrow.run.partial import Partial, View, first_partial, references, saturating_add
+from windrow.run.partial import Partial, View, first_partial, saturating_add
 from windrow.run.program import Program
 from windrow.store.operand import Array
 from windrow.store.segment import Segment
@@ -124,7 +125,7 @@ def probe_step(step: StepProbe, partial: Partial, position: Position) -> Iterato
             continue
         for pairs in probing.matches(segment, *_rows_in_reach(clocks)):
             members = {name: clock[pairs.row] for name, clock in segment.clocks.items()}
-            found.append((pairs.probe, references(number, pairs.row), segment.time_us[pairs.row], members))
+            found.append((pairs.probe, handles_of(number, pairs.row), segment.time_us[pairs.row], members))
             count += len(pairs.probe)
             if count >= BLOCK_ROWS:
                 yield _extended(partial, view, found)

@@ -11,20 +11,18 @@ Row windows are the same on another clock: `newest_clock[l]` and `dies_clock[l]`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.probe.gather import gather, gather_arrow
+from windrow.probe.gather import gather, gather_arrow, handles_of
 from windrow.probe.hashed import combine
 from windrow.query.expression import Call, Column, Expression, streams_of
 from windrow.query.spec import UNBOUNDED, Stream
 from windrow.store.operand import Array, Form, Operand, from_arrow, tokens_operand
 from windrow.store.segment import Segment
-
-SEGMENT_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +177,8 @@ def first_partial(views: Mapping[str, View], name: str, segment: Segment) -> Par
     view = views[name]
     number = len(view.stored)
     dies_us, dies_clock = ends(view.stream, segment.time_us, segment.clocks)
-    handles = (np.int64(number) << SEGMENT_BITS) + np.arange(len(segment), dtype=np.int64)
+    handles = handles_of(number, np.arange(len(segment)))
     return Partial(
         views, {name: handles}, segment.time_us, segment.time_us, dies_us, dict(segment.clocks), dies_clock,
         whole=segment
     )  # fmt: skip
-
-
-def references(number: int, rows: Sequence[int] | Array) -> Array:
-    """Handles of rows of segment `number`."""
-    return (np.int64(number) << SEGMENT_BITS) + np.asarray(rows, np.int64)

@@ -13,9 +13,10 @@ from tests.oracle.duck import plain
 from tests.oracle.tables import table_of
 from tests.store.segments import LAYOUT, segment_of, values_of
 from windrow.plan.order import plan_query
+from windrow.probe.gather import handles_of
 from windrow.query.expression import Column
 from windrow.run.admit import Entry
-from windrow.run.partial import Partial, View, first_partial, references
+from windrow.run.partial import Partial, View, first_partial
 from windrow.run.program import Program
 from windrow.run.results import result_batch
 from windrow.run.spark.messages import (
@@ -120,7 +121,7 @@ def pairs_of(views: dict[str, View], count: int) -> Partial:
     numbers = draw.integers(0, 3, count)
     rows = draw.integers(0, 5, count)
     handles = np.concatenate(
-        [np.zeros(0, np.int64), *(references(int(n), [r]) for n, r in zip(numbers, rows, strict=True))]
+        [np.zeros(0, np.int64), *(handles_of(int(n), [r]) for n, r in zip(numbers, rows, strict=True))]
     )
     held = [(views["b"].segments[number], row) for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)]
     times = np.array([segment.time_us[row] for segment, row in held], np.int64)

@@ -19,16 +19,15 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from windrow.probe.gather import gather
+from windrow.probe.gather import gather, handles_of
 from windrow.query.expression import Column
 from windrow.query.types import VARCHAR
-from windrow.run.partial import Partial, View, references
+from windrow.run.partial import Partial, View
 from windrow.run.program import Program
 from windrow.store.operand import Array, Form, Operand, from_arrow, tokens_operand
 from windrow.store.segment import Layout, Segment
 
 STORE, PROBE, KEPT, RESULT, COUNT = range(5)
-NEVER_US = -(2**63)
 
 SCHEMA = pa.schema(
     [("slice", pa.int32()), ("kind", pa.int8()), ("path", pa.string()), ("rows", pa.int64()), ("payload", pa.binary())]
@@ -127,7 +126,7 @@ def bytes_partial(data: bytes, program: Program, views: Mapping[str, View]) -> P
         seen[name] = View(program.spec.stream(name), (segment,), None)
     return Partial(
         seen,
-        {name: references(0, arrays[f"member {name}"]) for name in held},
+        {name: handles_of(0, arrays[f"member {name}"]) for name in held},
         arrays["turn"],
         arrays["newest"],
         arrays["dies"],

@@ -29,7 +29,7 @@ from windrow.plan.plan import Plan
 from windrow.plan.slices import time_slices
 from windrow.query.expression import Column
 from windrow.query.spec import UNBOUNDED, QuerySpec
-from windrow.run.admit import Entry
+from windrow.run.admit import NEVER_US, Entry
 from windrow.run.program import Program
 from windrow.run.spark import messages, worker
 from windrow.run.spark.messages import COUNT, KEPT, RESULT, Message
@@ -222,7 +222,7 @@ class BatchRunner:
             if row["kind"] == COUNT:
                 gate = entry.gates[row["path"]]
                 newest_us = value.pop("newest_us")
-                if newest_us > messages.NEVER_US:
+                if newest_us > NEVER_US:
                     gate.newest_us, gate.heard_us = max(gate.newest_us, newest_us), job.now_us
                 for field, amount in value.items():
                     setattr(gate.counts, field, getattr(gate.counts, field) + amount)

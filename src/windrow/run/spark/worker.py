@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -190,7 +190,7 @@ def _kept(
         ]
         base = f"segments/{job.batch:09d}-{place}-{name}-{job.run}-{attempt}"
         if parts:
-            segment = _level(merge(parts, NEVER_US), 0)
+            segment = replace(merge(parts, NEVER_US), level=0)
             yield _written(job, place, base, name, segment, ()), segment
         for count, group in enumerate(job.merges.get(place, {}).get(name, ())):
             held = {file.name: file for file in job.live[place][name]}
@@ -203,10 +203,6 @@ def _written(job: Job, place: int, base: str, name: str, segment: Segment, repla
     file = write_segment(job.storage, base, segment)
     told = {"file": json.loads(file.to_json()), "replaces": replaces}
     return Message(place, KEPT, name, len(segment), json.dumps(told).encode())
-
-
-def _level(segment: Segment, level: int) -> Segment:
-    return Segment(segment.layout, segment.time_us, segment.clocks, segment.columns, segment.operands, level)
 
 
 def _probed(job: Job, program: Program, number: int, message: Message, views: Mapping[str, View]) -> Iterator[Message]:
