@@ -39,6 +39,10 @@ from windrow.store.segment import Segment
 
 NEVER_US = -(2**63)
 
+Span = tuple[int | None, int | None]
+"""Event times after the first, up to the second; rows without a time belong to a span without a beginning."""
+WHOLE: Span = (None, None)
+
 SetAside = Callable[[str, str, pa.Table], None]
 """Called with stream, reason (`late`, `bad time`, `too far ahead`) and the rows that did not enter."""
 
@@ -83,9 +87,13 @@ class Entry:
         self.gates = {s.name: Gate(s, program.spec.used_columns(s.name)) for s in program.spec.streams}
         self.row_windowed = tuple(s.name for s in program.spec.streams if s.window.rows is not None)
 
-    def admit(self, pushed: Mapping[str, Sequence[pa.Table]], now_us: int, last: bool = False) -> dict[str, Segment]:
-        """The new segment of each stream for a batch at `now_us`; `last` admits what waits as well."""
-        rows = {name: self._sound(gate, pushed.get(name, ()), now_us) for name, gate in self.gates.items()}
+    def admit(
+        self, pushed: Mapping[str, Sequence[pa.Table]], now_us: int, last: bool = False, part: Span = WHOLE
+    ) -> dict[str, Segment]:
+        """The new segment of each stream for a batch at `now_us`; `last` admits what waits as well, `part` takes only
+        the rows of a span of event time.
+        """
+        rows = {name: self._sound(gate, pushed.get(name, ()), now_us, part) for name, gate in self.gates.items()}
         self._follow_idle(now_us)
         if not self.row_windowed:
             return {name: self._segment(self.gates[name], _in_order(table), {}) for name, table in rows.items()}
@@ -111,7 +119,7 @@ class Entry:
         rows = gate.stream.window.rows
         return cutoff_us, 0 if rows is None else gate.counted - rows + 1
 
-    def _sound(self, gate: Gate, tables: Sequence[pa.Table], now_us: int) -> pa.Table:
+    def _sound(self, gate: Gate, tables: Sequence[pa.Table], now_us: int, part: Span) -> pa.Table:
         """The rows that are input: with a time, not late, not too far ahead; a hidden last column holds the time."""
         table = pa.concat_tables([conform(gate, table) for table in tables]) if tables else _empty(gate)
         times = table.column(gate.stream.time)
@@ -120,6 +128,9 @@ class Entry:
             if times.num_chunks
             else pa.array([], pa.int64())
         )
+        if part != WHOLE:
+            chosen = _within(words, part)
+            table, words = table.filter(chosen), words.filter(chosen)
         gate.counts.rows += len(table)
         event_us = np.asarray(words.fill_null(0))
         known = np.asarray(words.is_valid())
@@ -275,6 +286,16 @@ def _delivered(chunked: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     if column.type.is_time:
         return pa.chunked_array([time_us(chunk).view(target) for chunk in chunked.chunks], target)
     return chunked.cast(target)
+
+
+def _within(words: pa.Array, part: Span) -> pa.Array:
+    from_us, to_us = part
+    chosen = pa.array(np.ones(len(words), np.bool_))
+    if from_us is not None:
+        chosen = pc.and_(chosen, pc.greater(words, from_us))
+    if to_us is not None:
+        chosen = pc.and_(chosen, pc.less_equal(words, to_us))
+    return pc.fill_null(chosen, from_us is None)
 
 
 def _empty(gate: Gate) -> pa.Table:

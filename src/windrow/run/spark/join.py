@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as columns_of_spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow.errors import UsageError
@@ -31,9 +29,10 @@ from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
-from windrow.run.spark import worker
 from windrow.run.spark.handle import RunningJoin
-from windrow.run.spark.query import CLOCK, BatchRunner, Setting, Sink
+from windrow.run.spark.lanes import Lanes, in_lanes
+from windrow.run.spark.query import BatchRunner, Setting, Sink
+from windrow.run.spark.results import Output, Results
 from windrow.run.spark.sources import register
 from windrow.store.storage import open_storage
 
@@ -79,17 +78,21 @@ class SparkJoin(Join):
         if first is None:
             raise UsageError("this join has no streaming DataFrames", hint="run it with windrow.local(query)")
         spark = first.sparkSession
+        storage = open_storage(f"{checkpoint}/windrow")
+        frame, lanes = united(spark, spec, frames)
         setting = Setting(
             spec=spec,
             plan=plan_query(spec, policy=policy),
             arrow_types=_arrow_types(self.sources, spec),
-            storage=open_storage(f"{checkpoint}/windrow"),
-            sink=_path_sink(str(sink)) if isinstance(sink, (str, Path)) else sink,
+            storage=storage,
+            lanes=lanes,
+            output=Output(storage, "arrow"),
+            sink=_path_sink(str(sink)) if isinstance(sink, (str, Path)) else _frame_sink(sink),
             slices=slices or spark.sparkContext.defaultParallelism,
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
         )
         runner = BatchRunner(setting)
-        writer = packed(spark, spec, frames).writeStream.foreachBatch(runner.run)
+        writer = frame.writeStream.foreachBatch(runner.run)
         writer = writer.option("checkpointLocation", f"{checkpoint}/spark").queryName("windrow")
         timed = (
             writer.trigger(availableNow=True) if trigger == AVAILABLE_NOW else writer.trigger(processingTime=trigger)
@@ -97,19 +100,15 @@ class SparkJoin(Join):
         return RunningJoin(timed.start(), runner)
 
 
-def packed(spark: SparkSession, spec: QuerySpec, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """All streams as one: rows of each packed into blobs, and the clock."""
+def united(spark: SparkSession, spec: QuerySpec, frames: Mapping[str, DataFrame]) -> tuple[DataFrame, Lanes]:
+    """All streams as one, and the clock, which makes batches come while nothing else does."""
     register(spark)
-    now = spark.readStream.format("windrow-clock").load()
-    literal = columns_of_spark.lit
-    clock = now.select(
-        literal(CLOCK).cast("int").alias("stream"), now.now_us.alias("rows"), literal(None).cast("binary").alias("blob")
-    )
-    blobs = []
-    for number, stream in enumerate(spec.streams):
-        used = tuple(column.name for column in spec.used_columns(stream.name))
-        blobs.append(frames[stream.source].select(*used).mapInArrow(worker.pack(used, number), worker.BLOB_SCHEMA))
-    return reduce(DataFrame.union, [*blobs, clock])
+    clock = spark.readStream.format("windrow-clock").load()
+    used = [
+        (stream.name, frames[stream.source].select(*(f"`{c.name}`" for c in spec.used_columns(stream.name))))
+        for stream in spec.streams
+    ]
+    return in_lanes(used, clock)
 
 
 def as_source(source: Any, name: str) -> StreamingFrame:
@@ -123,10 +122,14 @@ def as_source(source: Any, name: str) -> StreamingFrame:
 
 
 def _path_sink(path: str) -> Sink:
-    def write(frame: DataFrame, batch: int) -> None:
-        frame.write.mode("overwrite").parquet(f"{path}/batch={batch}")
+    def write(results: Results, batch: int) -> None:
+        results.frame().write.mode("overwrite").parquet(f"{path}/batch={batch}")
 
     return write
+
+
+def _frame_sink(function: Callable[[DataFrame, int], None]) -> Sink:
+    return lambda results, batch: function(results.frame(), batch)
 
 
 def _arrow_types(sources: Mapping[str, Any], spec: QuerySpec) -> dict[Column, pa.DataType]:

@@ -4,8 +4,10 @@
     store      where it lives   stream    new rows of a stream, as a segment
     probe      where it probes  driver    partial results: the members' rows they refer to, and the references
     kept       the same         stream    the name of a segment written in this batch (JSON)
-    result     any              driver    rows of the SELECT list
+    result     any              -         few rows of the SELECT list, as they are
+    staged     any              -         the name of a file of results (JSON)
     count      0                stream    statistics of the entrance (JSON)
+    done       0                -         what the task took (JSON)
 
 A partial result is shipped with copies of just the rows it refers to, as small segments, so the receiver gathers
 columns from them by the same handles and the same code as in one process.
@@ -27,7 +29,7 @@ from windrow.run.program import Program
 from windrow.store.operand import Array, Form, Operand, from_arrow, tokens_operand
 from windrow.store.segment import Layout, Segment
 
-STORE, PROBE, KEPT, RESULT, COUNT = range(5)
+STORE, PROBE, KEPT, RESULT, COUNT, STAGED, DONE = range(7)
 
 SCHEMA = pa.schema(
     [("slice", pa.int32()), ("kind", pa.int8()), ("path", pa.string()), ("rows", pa.int64()), ("payload", pa.binary())]
@@ -57,6 +59,14 @@ def to_bytes(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """A table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     return bytes(sink.getvalue())
 
 

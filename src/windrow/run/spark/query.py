@@ -1,12 +1,13 @@
-"""A running join on Spark: micro-batches through foreachBatch, one Spark job a batch.
+"""A running join on Spark: micro-batches through foreachBatch, one Spark job to find a batch's results.
 
-    streams ─ pack ─┐
-    streams ─ pack ─┼─ union ─ foreachBatch:  plan ─▶ enter ─▶ by slice: hop 1 ─▶ … ─▶ hop m-1 ─▶ sink ─▶ commit
-    clock ──────────┘
+    streams ─ pack ─┐                     count ─▶ plan, written ─▶ the job ─▶ told ─▶ sink ─▶ commit
+    streams ─ pack ─┼─ union ─ foreachBatch │                         │
+    clock ──────────┘                       └ too large: in parts     └ few rows: one task
+                                              cut by event time         many: by slice, a hop a step
 
-Order of what is written: commit k-1, plan k, segments of k, sink, commit k, Spark's own commit. If commit k exists,
-batch k is not run again; if it does not, it runs by the plan that was written for it. So a sink that is keyed by batch
-holds each result once, whatever died in between.
+Order of what is written: commit k-1, plan k, segments and staged results of k, sink, commit k, Spark's own commit. If
+commit k exists, batch k is not run again; if it does not, it runs by the plan that was written for it. So a sink that
+is keyed by batch holds each result once, whatever died in between.
 
 In a query with a row window the driver program admits the rows (their order over all streams decides what they count);
 probing is shared out as ever.
@@ -14,14 +15,18 @@ probing is shared out as ever.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.errors import StateError
 from windrow.plan.drivers import Load, Order, order_of_drivers
@@ -32,14 +37,21 @@ from windrow.query.spec import UNBOUNDED, QuerySpec
 from windrow.run.admit import NEVER_US, Entry
 from windrow.run.program import Program
 from windrow.run.spark import messages, worker
-from windrow.run.spark.messages import COUNT, KEPT, RESULT, Message
+from windrow.run.spark.lanes import CLOCK, STREAM, Lanes, cuts_of
+from windrow.run.spark.messages import COUNT, DONE, KEPT, RESULT, STAGED, Message
+from windrow.run.spark.results import Output, ResultFile, Results
 from windrow.run.spark.state import Commit, Gate, Ledgers, Live
 from windrow.store.files import SegmentFile
 from windrow.store.storage import Storage
 from windrow.store.window import FAN_IN, SPAN_SHARE
 
-Sink = Callable[[DataFrame, int], None]
-CLOCK = -1
+Sink = Callable[[Results, int], None]
+MOST_ROWS = 2_000_000
+ONE_TASK_SECONDS = 0.3
+"""Work up to this runs as one task: sharing it out would take longer than the work."""
+SECONDS_A_ROW = 2e-5
+"""What a row is taken to cost before any has been joined."""
+REMEMBERED_BATCHES = 100
 
 
 @dataclass(frozen=True)
@@ -50,9 +62,27 @@ class Setting:
     plan: Plan
     arrow_types: Mapping[Column, pa.DataType]
     storage: Storage
+    lanes: Lanes
+    output: Output
     sink: Sink
     slices: int
     max_ahead_us: int | None
+    aside: Output | None = None
+    most_rows: int = MOST_ROWS
+    clock: Callable[[], float] = time.time
+
+
+@dataclass
+class Told:
+    """What the tasks of a batch have told so far."""
+
+    results: int = 0
+    files: list[ResultFile] = field(default_factory=list)
+    inline: list[pa.Table] = field(default_factory=list)
+    aside: dict[str, list[ResultFile]] = field(default_factory=dict)
+    seconds: float = 0.0
+    written: set[str] = field(default_factory=set)
+    """Segments that were written in this batch."""
 
 
 class BatchRunner:
@@ -65,6 +95,13 @@ class BatchRunner:
         self.slices = {s.name: time_slices(setting.slices, s.window.span_us) for s in setting.spec.streams}
         self.run_name = uuid.uuid4().hex[:8]
         self.last: Commit | None = None
+        self.progress: deque[dict[str, Any]] = deque(maxlen=REMEMBERED_BATCHES)
+        self._seconds_a_row = SECONDS_A_ROW
+        plan_text = setting.plan.to_json()
+        self._plan_text = plan_text
+        self._key = hashlib.sha256(
+            repr((setting.spec, plan_text, sorted(map(str, setting.arrow_types.items())))).encode()
+        ).hexdigest()
 
     @property
     def fingerprint(self) -> str:
@@ -76,26 +113,49 @@ class BatchRunner:
         """Run one micro-batch, unless the state already has it."""
         if self._is_done(batch):
             return
+        watch = Stopwatch()
+        spark = frame.sparkSession
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
+        spark.conf.set("spark.sql.shuffle.partitions", "1")
         frame = frame.persist()
         try:
-            job, entry = self._planned(batch, frame)
-            told = self._probed(frame, job, entry) if job.rows or entry.row_windowed else []
+            with watch.phase("count"):
+                rows = self._counted(frame)
+            with watch.phase("plan"):
+                plan = self._planned(batch, frame, rows)
+            told, entry, live = self._joined(frame, batch, plan, watch)
         finally:
             frame.unpersist()
-        self._commit(job, entry, told)
+        with watch.phase("sink"):
+            results = Results(spark, self.setting.output, self.program.schema, tuple(told.files), tuple(told.inline))
+            self.setting.sink(results, batch)
+        with watch.phase("commit"):
+            self._commit(batch, plan, entry, live, told)
+        if plan["rows"] and told.seconds:
+            self._seconds_a_row = told.seconds / plan["rows"]
+        self.progress.append({
+            "batch": batch,
+            "now_us": plan["now_us"],
+            "rows": rows,
+            "results": told.results,
+            "tasks": plan["tasks"],
+            "parts": len(plan["cuts"]) + 1,
+            "work_s": told.seconds,
+            **watch.seconds,
+        })  # fmt: skip
 
-    def _probed(self, frame: DataFrame, job: worker.Job, entry: Entry) -> list[Row]:
-        """Run the job, give its results to the sink, and return what the tasks tell; of results only how many."""
-        out = self._job(frame, job, entry).persist()
-        try:
-            told = out.selectExpr("slice", "kind", "path", "rows", f"if(kind <> {RESULT}, payload, NULL) AS payload")
-            rows = told.collect()
-            schema = self.program.schema
-            results = out.filter(f"kind = {RESULT}").mapInArrow(worker.results(schema), from_arrow_schema(schema))
-            self.setting.sink(results, job.batch)
-        finally:
-            out.unpersist()
-        return list(rows)
+    def _joined(
+        self, frame: DataFrame, batch: int, plan: Mapping[str, Any], watch: Stopwatch
+    ) -> tuple[Told, Entry, Live]:
+        """Run the parts of a batch, one after the other; each sees what those before it stored."""
+        told, entry, live = Told(), self._entrance(batch), self._state.live
+        edges = [None, *plan["cuts"], None]
+        for part in range(len(edges) - 1):
+            job = self._job(batch, part, (edges[part], edges[part + 1]), plan, entry, live)
+            with watch.phase("join"):
+                rows = self._ran(frame, job, entry) if plan["rows"] or entry.row_windowed else []
+            live = self._settled(job, entry, live, rows, told)
+        return told, entry, live
 
     def _is_done(self, batch: int) -> bool:
         if self.last is None:
@@ -113,37 +173,70 @@ class BatchRunner:
             raise StateError(message, hint="use the state that belongs to this checkpoint")
         return batch == self.last.batch
 
-    def _planned(self, batch: int, frame: DataFrame) -> tuple[worker.Job, Entry]:
-        """The job of a batch, by the plan written for it or by one that is written now, and the entrance before it."""
-        last = self._state
+    def _counted(self, frame: DataFrame) -> dict[str, int]:
+        """Rows of each stream."""
+        counts = frame.groupBy(STREAM).count().collect()
+        return {self.setting.lanes.names[number]: rows for number, rows in counts if number != CLOCK}
+
+    def _planned(self, batch: int, frame: DataFrame, rows: Mapping[str, int]) -> dict[str, Any]:
+        """The plan that was written for a batch, or one that is written now."""
         plan = self.ledgers.plan(batch)
         if plan is None:
-            rows: dict[int, int] = {}
-            for row in frame.select("stream", "rows").collect():
-                rows[row["stream"]] = rows.get(row["stream"], 0) + row["rows"]
-            now_us = max(last.now_us, rows.get(CLOCK, last.now_us))
-            taken = sum(amount for stream, amount in rows.items() if stream != CLOCK)
-            order = self._order(rows, batch)
-            plan = {"now_us": now_us, "rows": taken, "order": order, "merges": self._merges(last.live)}
+            last = self._state
+            taken = sum(rows.values())
+            small = taken * self._seconds_a_row <= ONE_TASK_SECONDS
+            plan = {
+                "now_us": max(last.now_us, int(self.setting.clock() * 1_000_000)),
+                "rows": taken,
+                "order": self._order(rows, batch),
+                "tasks": 1 if small else self.setting.slices,
+                "cuts": self._cuts(frame, taken),
+                "merges": self._merges(last.live),
+            }
             self.ledgers.write_plan(batch, plan)
-        entry = self._entrance(batch)
-        job = worker.Job(
+        return plan
+
+    def _cuts(self, frame: DataFrame, rows: int) -> tuple[int, ...]:
+        """Where to cut a batch that is too large for one job."""
+        parts = -(-rows // self.setting.most_rows)
+        if parts < 2:
+            return ()
+        times = {stream.name: stream.time for stream in self.setting.spec.streams}
+        return cuts_of(frame, self.setting.lanes, times, parts)
+
+    def _job(
+        self,
+        batch: int,
+        part: int,
+        span: tuple[int | None, int | None],
+        plan: Mapping[str, Any],
+        entry: Entry,
+        live: Live,
+    ) -> worker.Job:
+        merges = plan["merges"] if part == 0 else {}
+        return worker.Job(
             spec=self.setting.spec,
-            plan_text=self.setting.plan.to_json(),
+            plan_text=self._plan_text,
             arrow_types=self.setting.arrow_types,
+            key=self._key,
             batch=batch,
+            part=part,
+            from_us=span[0],
+            to_us=span[1],
             now_us=int(plan["now_us"]),
-            rows=int(plan["rows"]),
             max_ahead_us=self.setting.max_ahead_us,
             watermarks_us={name: gate.watermark_us for name, gate in entry.gates.items()},
             order=None if plan["order"] is None else tuple(plan["order"]),
+            tasks=int(plan["tasks"]),
+            lanes=self.setting.lanes,
             slices=self.slices,
-            live=last.live,
-            merges={int(p): {n: tuple(map(tuple, g)) for n, g in m.items()} for p, m in plan["merges"].items()},
+            live=live,
+            merges={int(p): {n: tuple(map(tuple, g)) for n, g in m.items()} for p, m in merges.items()},
             storage=self.setting.storage,
+            output=self.setting.output,
+            aside=self.setting.aside,
             run=self.run_name,
         )
-        return job, entry
 
     @property
     def _state(self) -> Commit:
@@ -156,21 +249,21 @@ class BatchRunner:
             gate = entry.gates[name]
             gate.newest_us, gate.watermark_us = held.newest_us, held.watermark_us
             gate.heard_us, gate.counted = held.heard_us, held.counted
-            for field, amount in held.counts.items():
-                setattr(gate.counts, field, amount)
+            for counted, amount in held.counts.items():
+                setattr(gate.counts, counted, amount)
             waiting = self.ledgers.waiting(batch - 1, name) if entry.row_windowed else None
             gate.waiting = [] if waiting is None else [waiting]
         return entry
 
-    def _order(self, rows: Mapping[int, int], batch: int) -> Order | None:
+    def _order(self, rows: Mapping[str, int], batch: int) -> Order | None:
         last = self._state
         loads = {
             stream.name: Load(
-                buffered=rows.get(number, 0),
+                buffered=rows.get(stream.name, 0),
                 stored=sum(file.rows for found in last.live.values() for file in found.get(stream.name, ())),
                 seen=last.gates[stream.name].counts["rows"] if stream.name in last.gates else 0,
             )
-            for number, stream in enumerate(self.setting.spec.streams)
+            for stream in self.setting.spec.streams
         }
         return order_of_drivers(self.setting.plan.policy, loads, last.results, batch)
 
@@ -187,72 +280,113 @@ class BatchRunner:
                         merges.setdefault(place, {}).setdefault(name, []).extend(groups)
         return merges
 
-    def _job(self, frame: DataFrame, job: worker.Job, entry: Entry) -> DataFrame:
-        """The one job: packed rows enter, then a hop a step, each on the slices its messages name."""
+    def _ran(self, frame: DataFrame, job: worker.Job, entry: Entry) -> list[Row]:
+        """Run the job over the packed rows, and return what its tasks tell."""
+        attempt = worker.attempt_of
         if entry.row_windowed:
             out = self._admitted_here(frame, job, entry)
+            if job.tasks == 1:
+                out = out.coalesce(1).mapInArrow(worker.whole_of_admitted(job, attempt), messages.SPARK_SCHEMA)
         else:
-            out = frame.mapInArrow(worker.enter(job), messages.SPARK_SCHEMA)
-        for number in range(len(self.setting.spec.streams) - 1):
-            hop = worker.hop(job, number, worker.attempt_of)
-            out = out.repartitionById(self.setting.slices, "slice").mapInArrow(hop, messages.SPARK_SCHEMA)
-        return out
+            if job.tasks == 1:
+                out = frame.coalesce(1).mapInArrow(worker.whole(job, attempt), messages.SPARK_SCHEMA)
+            else:
+                out = frame.mapInArrow(worker.enter(job, attempt), messages.SPARK_SCHEMA)
+        if job.tasks > 1:
+            for number in range(len(self.setting.spec.streams) - 1):
+                sliced = (
+                    out.selectExpr(f"slice % {job.tasks} AS task", "*").repartitionById(job.tasks, "task").drop("task")
+                )
+                out = sliced.mapInArrow(worker.hop(job, number, attempt), messages.SPARK_SCHEMA)
+        return list(out.collect())
 
     def _admitted_here(self, frame: DataFrame, job: worker.Job, entry: Entry) -> DataFrame:
         """Messages of the rows that row windows let in now, made by the driver program."""
         pushed: dict[str, list[pa.Table]] = {}
-        for row in frame.filter(f"stream <> {CLOCK}").collect():
-            blob = messages.from_bytes(bytes(row["blob"]))
-            pushed.setdefault(job.names[row["stream"]], []).append(pa.Table.from_batches([blob]))
+        for name, table in job.lanes.tables(iter(frame.toArrow().to_batches())):
+            pushed.setdefault(name, []).append(table)
         found: list[Message] = []
-        for name, segment in entry.admit(pushed, job.now_us).items():
+        for name, segment in entry.admit(pushed, job.now_us, part=(job.from_us, job.to_us)).items():
             if len(segment):
-                found.extend(worker.placed(job, self.program, name, segment))
+                sent = (
+                    worker.stored(job, name, segment)
+                    if job.tasks == 1
+                    else worker.placed(job, self.program, name, segment)
+                )
+                found.extend(sent)
         rows = [Row(**{**message._asdict(), "payload": bytearray(message.payload)}) for message in found]
         return frame.sparkSession.createDataFrame(rows, messages.SPARK_SCHEMA)
 
-    def _commit(self, job: worker.Job, entry: Entry, told: Sequence[Row]) -> None:
-        last = self._state
-        found = sum(row["rows"] for row in told if row["kind"] == RESULT)
-        live = {place: {name: list(files) for name, files in streams.items()} for place, streams in last.live.items()}
-        for row in told:
-            if row["kind"] == RESULT:
+    def _settled(self, job: worker.Job, entry: Entry, live: Live, rows: Sequence[Row], told: Told) -> Live:
+        """Take in what tasks tell: results to `told`, counts to the entrances; the segments that are live now."""
+        held = {place: {name: list(files) for name, files in streams.items()} for place, streams in live.items()}
+        for row in rows:
+            kind, payload = row["kind"], bytes(row["payload"])
+            if kind == RESULT:
+                told.inline.append(pa.ipc.open_stream(payload).read_all())
+                told.results += row["rows"]
                 continue
-            value = json.loads(bytes(row["payload"]))
-            if row["kind"] == COUNT:
-                gate = entry.gates[row["path"]]
-                newest_us = value.pop("newest_us")
-                if newest_us > NEVER_US:
-                    gate.newest_us, gate.heard_us = max(gate.newest_us, newest_us), job.now_us
-                for field, amount in value.items():
-                    setattr(gate.counts, field, getattr(gate.counts, field) + amount)
-            elif row["kind"] == KEPT:
-                files = live.setdefault(row["slice"], {}).setdefault(row["path"], [])
-                files[:] = [
-                    *(f for f in files if f.name not in value["replaces"]),
-                    SegmentFile.from_fields(value["file"]),
-                ]
+            value = json.loads(payload)
+            if kind == STAGED:
+                told.files.append(ResultFile(**value))
+                told.results += row["rows"]
+            elif kind == DONE:
+                told.seconds += value["seconds"]
+            elif kind == COUNT:
+                self._heard(entry, row["path"], value, job.now_us)
+                told.aside.setdefault(row["path"], []).extend(ResultFile(**file) for file in value["aside"])
+            elif kind == KEPT:
+                files = held.setdefault(row["slice"], {}).setdefault(row["path"], [])
+                kept = (file for file in files if file.name not in value["replaces"])
+                written = SegmentFile.from_fields(value["file"])
+                told.written.add(written.name)
+                files[:] = [*kept, written]
         entry.advance(job.now_us)
-        remaining = {
+        return {
             place: {
                 name: tuple(file for file in files if _needed(file, entry, name)) for name, files in streams.items()
             }
-            for place, streams in live.items()
+            for place, streams in held.items()
         }
+
+    @staticmethod
+    def _heard(entry: Entry, stream: str, value: Mapping[str, Any], now_us: int) -> None:
+        gate = entry.gates[stream]
+        if value["newest_us"] > NEVER_US:
+            gate.newest_us, gate.heard_us = max(gate.newest_us, value["newest_us"]), now_us
+        for name, amount in value["counts"].items():
+            setattr(gate.counts, name, getattr(gate.counts, name) + amount)
+
+    def _commit(self, batch: int, plan: Mapping[str, Any], entry: Entry, live: Live, told: Told) -> None:
+        last = self._state
         gates = {
             name: Gate(g.newest_us, g.watermark_us, g.heard_us, g.counted, vars(g.counts))
             for name, g in entry.gates.items()
         }
-        commit = Commit(job.batch, self.fingerprint, job.now_us, last.results + found, gates, remaining)
-        written = {file.name for streams in live.values() for files in streams.values() for file in files}
-        dying = tuple(sorted((last.names() | written) - commit.names()))
-        commit = Commit(**{**vars(commit), "dying": dying})
+        commit = Commit(batch, self.fingerprint, plan["now_us"], last.results + told.results, gates, live)
+        commit = Commit(**{**vars(commit), "dying": tuple(sorted((last.names() | told.written) - commit.names()))})
         for name, gate in entry.gates.items():
             for rows in gate.waiting[:1]:
-                self.ledgers.write_waiting(job.batch, name, rows)
+                self.ledgers.write_waiting(batch, name, rows)
         self.ledgers.write_commit(commit)
-        self.ledgers.forget(job.batch - 2, job.names, last.dying)
+        self.ledgers.forget(batch - 2, tuple(entry.gates), last.dying)
         self.last = commit
+
+
+class Stopwatch:
+    """Seconds spent in the phases of a batch."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the block towards a phase."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[f"{name}_s"] = self.seconds.get(f"{name}_s", 0.0) + time.perf_counter() - started
 
 
 def _needed(file: SegmentFile, entry: Entry, name: str) -> bool:

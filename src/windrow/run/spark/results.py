@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from windrow.run.spark.messages import table_bytes
 from windrow.store.storage import Storage
 
 Form = Literal["arrow", "parquet"]
@@ -104,9 +105,12 @@ class Results:
 
     def frame(self) -> DataFrame:
         """The results as a DataFrame, which may be used more than once."""
+        if not self.files:
+            table = pa.concat_tables([self.schema.empty_table(), *self.inline])
+            return self.spark.createDataFrame(table, from_arrow_schema(self.schema))
         parts: list[ResultFile | bytes] = list(self.files)
         if any(len(table) for table in self.inline):
-            parts.append(_to_bytes(pa.concat_tables(self.inline)))
+            parts.append(table_bytes(pa.concat_tables(self.inline)))
         rows = self.spark.range(0, max(1, len(parts)), 1, max(1, len(parts)))
         return rows.mapInArrow(_reading(self.output.storage, self.schema, parts), from_arrow_schema(self.schema))
 
@@ -139,10 +143,3 @@ def read_results(storage: Storage, schema: pa.Schema, part: ResultFile | bytes) 
     for batch in batches:
         for start in range(0, len(batch), LARGEST_BLOCK_ROWS):
             yield batch.slice(start, LARGEST_BLOCK_ROWS)
-
-
-def _to_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())

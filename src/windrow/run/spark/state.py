@@ -173,3 +173,8 @@ def cached_segment(storage: Storage, file: SegmentFile, layout: Layout) -> Segme
             _cache.popitem(last=False)
     _cache.move_to_end(key)
     return _cache[key]
+
+
+def remember_segment(storage: Storage, file: SegmentFile, segment: Segment) -> None:
+    """Keep a segment that this worker has just written, so that it need not be read."""
+    _cache[(storage.place(file.name), file.name)] = segment

@@ -1,15 +1,19 @@
 """What the tasks of a batch do: the entrance, probes and results of the join in one process, over one slice's segments.
 
-    blobs ── enter ──▶ store + probe messages ──▶ hop 1 ──▶ … ──▶ hop m-1 ──▶ results
-             (any task)                         by slice: store new rows, probe step 1      (by slice: probe step h)
+    few rows    rows ── whole ──▶ told                                 one task: all slices, the whole path
+    many rows   rows ── enter ──▶ hop 1 ──▶ … ──▶ hop m-1 ──▶ told    a shuffle by slice before each hop
+                                   stores new rows      writes results
 
-A task gets all it needs in its `Job`; it decides nothing. Segments it writes carry batch, slice, run and attempt in
-their names, and the names travel on with the messages, so that only what a successful task wrote is ever read.
+Both are the batch of the in-process runtime; they differ in how far rows travel. A task gets all it needs in its
+`Job`; it decides nothing. What it writes carries batch, slice, run and attempt in its name, and the names travel on
+with the messages to the driver program, so that only what a successful task wrote is ever read.
 """
 
 from __future__ import annotations
 
+import gc
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -22,93 +26,199 @@ from windrow.plan.slices import TimeSlices
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
-from windrow.run.batch import Position, probe_step, time_reach
+from windrow.run.batch import Position, probe_step, run_batch, time_reach
 from windrow.run.partial import Partial, View, first_partial
 from windrow.run.program import Program
 from windrow.run.results import result_batch
 from windrow.run.spark import messages
-from windrow.run.spark.messages import COUNT, KEPT, PROBE, RESULT, STORE, Message
-from windrow.run.spark.state import Live, cached_segment
+from windrow.run.spark.lanes import Lanes
+from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED, STORE, Message
+from windrow.run.spark.results import Output, ResultFile, write_results
+from windrow.run.spark.state import Live, cached_segment, remember_segment
 from windrow.store.files import SegmentFile, write_segment
 from windrow.store.segment import Segment, merge
 from windrow.store.storage import Storage
 
 LARGEST_MESSAGE_ROWS = 1 << 18
 Batches = Iterator[pa.RecordBatch]
+Attempt = Callable[[], tuple[int, str]]
+"""The number of this task's part of the work, and a name that no other attempt at it has."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One batch, as tasks see it."""
+    """One batch, or a part of one, as tasks see it: of event times after `from_us`, up to `to_us`."""
 
     spec: QuerySpec
     plan_text: str
     arrow_types: Mapping[Column, pa.DataType]
+    key: str
     batch: int
+    part: int
+    from_us: int | None
+    to_us: int | None
     now_us: int
-    rows: int
     max_ahead_us: int | None
     watermarks_us: Mapping[str, int]
     order: Order | None
+    tasks: int
+    lanes: Lanes
     slices: Mapping[str, TimeSlices]
     live: Live
     merges: Mapping[int, Mapping[str, tuple[tuple[str, ...], ...]]]
     storage: Storage
+    output: Output
+    aside: Output | None
     run: str
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(stream.name for stream in self.spec.streams)
 
+    @property
+    def places(self) -> range:
+        """All slices."""
+        return range(next(iter(self.slices.values())).count)
 
-_programs: dict[tuple[str, str], Program] = {}
+
+_programs: dict[str, Program] = {}
 
 
 def program_of(job: Job) -> Program:
     """The query made ready, once a worker."""
-    key = (repr(job.spec), job.plan_text)
-    if key not in _programs:
-        _programs[key] = Program(job.spec, Plan.from_json(job.plan_text), dict(job.arrow_types))
-    return _programs[key]
+    if job.key not in _programs:
+        _programs[job.key] = Program(job.spec, Plan.from_json(job.plan_text), dict(job.arrow_types))
+    return _programs[job.key]
 
 
-def enter(job: Job) -> Callable[[Batches], Batches]:
-    """Task: packed rows pass the entrance and go to the slice that keeps them and the slices they probe."""
+_spared = False
+
+
+def spare_collector() -> None:
+    """Take what the worker has loaded out of the garbage collector's sight. Spark collects after each task, and going
+    through all modules of Python's numeric libraries takes longer than a small batch.
+    """
+    global _spared  # noqa: PLW0603 - once a process
+    if not _spared:
+        _spared = True
+        gc.collect()
+        gc.freeze()
+
+
+def enter(job: Job, attempt: Attempt) -> Callable[[Batches], Batches]:
+    """Task: rows pass the entrance and go to the slice that keeps them and the slices they probe."""
 
     def task(batches: Batches) -> Batches:
         program = program_of(job)
-        for batch in batches:
-            for stream, blob in zip(batch.column("stream").to_pylist(), batch.column("blob"), strict=True):
-                if stream >= 0:
-                    yield messages.as_batch(list(_entered(job, program, job.names[stream], blob.as_buffer())))
+        counted, fresh = _entered(job, program, batches, attempt)
+        yield messages.as_batch(counted)
+        for name, segment in fresh.items():
+            if len(segment):
+                for message in placed(job, program, name, segment):
+                    yield messages.as_batch([message])
 
     return task
 
 
-def _entered(job: Job, program: Program, name: str, blob: pa.Buffer) -> Iterator[Message]:
-    entry = Entry(program, job.max_ahead_us, None)
+def whole(job: Job, attempt: Attempt) -> Callable[[Batches], Batches]:
+    """Task: a whole batch, from rows to results; it has to be the only one."""
+
+    def task(batches: Batches) -> Batches:
+        started = time.perf_counter()
+        spare_collector()
+        program = program_of(job)
+        counted, fresh = _entered(job, program, batches, attempt)
+        told = [*counted, *_settled(job, program, fresh, attempt)]
+        yield messages.as_batch([*told, _done(started)])
+
+    return task
+
+
+def whole_of_admitted(job: Job, attempt: Attempt) -> Callable[[Batches], Batches]:
+    """Task: a whole batch of rows that the driver program has admitted; it has to be the only one."""
+
+    def task(batches: Batches) -> Batches:
+        started = time.perf_counter()
+        spare_collector()
+        program = program_of(job)
+        parts: dict[str, list[Segment]] = {}
+        for message in _messages_of(batches):
+            if message.kind == STORE:
+                parts.setdefault(message.path, []).append(_segment_of(program, message))
+        fresh = {name: replace(merge(found, NEVER_US), level=0) for name, found in parts.items()}
+        yield messages.as_batch([*_settled(job, program, fresh, attempt), _done(started)])
+
+    return task
+
+
+def _entered(
+    job: Job, program: Program, batches: Batches, attempt: Attempt
+) -> tuple[list[Message], dict[str, Segment]]:
+    """The rows that belong to the job's part, through the entrance: what to tell, and the new segments."""
+    pushed: dict[str, list[pa.Table]] = {}
+    for name, table in job.lanes.tables(batches):
+        pushed.setdefault(name, []).append(table)
+    entry = Entry(program, job.max_ahead_us, _Aside(job, job.aside, attempt) if job.aside else None)
     for gate in entry.gates.values():
         gate.watermark_us = job.watermarks_us[gate.stream.name]
-    table = pa.Table.from_batches([messages.from_bytes(blob)])
-    segment = entry.admit({name: [table]}, job.now_us)[name]
-    gate = entry.gates[name]
-    counted = {**vars(gate.counts), "newest_us": gate.newest_us}
-    yield Message(0, COUNT, name, len(table), json.dumps(counted).encode())
-    if len(segment):
-        yield from placed(job, program, name, segment)
+    fresh = entry.admit(pushed, job.now_us, part=(job.from_us, job.to_us))
+    aside = entry.set_aside.files() if isinstance(entry.set_aside, _Aside) else {}
+    counted = [
+        Message(0, COUNT, name, gate.counts.rows, _json({
+            "counts": vars(gate.counts), "newest_us": gate.newest_us, "aside": aside.get(name, []),
+        }))
+        for name, gate in entry.gates.items() if name in pushed
+    ]  # fmt: skip
+    return counted, fresh
+
+
+class _Aside:
+    """Keeps the rows that did not enter, a file a stream."""
+
+    def __init__(self, job: Job, output: Output, attempt: Attempt) -> None:
+        self.output = output
+        self.name = f"{job.batch:09d}.{job.part}-{{}}-{job.run}-{attempt()[1]}"
+        self.held: dict[str, list[pa.Table]] = {}
+
+    def __call__(self, stream: str, reason: str, rows: pa.Table) -> None:
+        reasons = pa.array([reason] * len(rows), pa.string())
+        self.held.setdefault(stream, []).append(rows.append_column("set_aside_because", reasons))
+
+    def files(self) -> dict[str, list[dict[str, object]]]:
+        """Write what was set aside; the files of each stream."""
+        found: dict[str, list[dict[str, object]]] = {}
+        for stream, tables in self.held.items():
+            table = pa.concat_tables(tables).combine_chunks()
+            staged = write_results(self.output, self.name.format(stream), table.schema, table.to_batches())
+            if isinstance(staged, ResultFile):
+                found[stream] = [staged.fields()]
+        return found
 
 
 def placed(job: Job, program: Program, name: str, segment: Segment) -> Iterator[Message]:
     """New rows as messages: to keep, to the slice of each; to probe, to all slices their first step reaches."""
-    homes = job.slices[name].of(segment.time_us)
-    batch = messages.segment_batch(segment)
-    for home in np.unique(homes):
-        rows = np.flatnonzero(homes == home)
-        part = batch if len(rows) == len(segment) else batch.take(pa.array(rows))
-        yield Message(int(home), STORE, name, len(rows), messages.to_bytes(part))
+    yield from stored(job, name, segment)
     stream = program.spec.stream(name)
     views = {name: View(stream, (), segment)}
     yield from _sent(job, program, name, 0, first_partial(views, name, segment))
+
+
+def stored(job: Job, name: str, segment: Segment) -> Iterator[Message]:
+    """New rows as messages to the slices that keep them."""
+    for home, part in _by_home(job, name, segment):
+        yield Message(home, STORE, name, len(part), messages.to_bytes(messages.segment_batch(part)))
+
+
+def _by_home(job: Job, name: str, segment: Segment) -> Iterator[tuple[int, Segment]]:
+    """The rows of a new segment, slice by slice."""
+    homes = job.slices[name].of(segment.time_us)
+    distinct = np.unique(homes)
+    if len(distinct) == 1:
+        yield int(distinct[0]), segment
+        return
+    batch = messages.segment_batch(segment)
+    for home in distinct:
+        yield int(home), messages.batch_segment(batch.take(pa.array(np.flatnonzero(homes == home))), segment.layout)
 
 
 def _sent(job: Job, program: Program, driver: str, number: int, partial: Partial) -> Iterator[Message]:
@@ -126,145 +236,144 @@ def _sent(job: Job, program: Program, driver: str, number: int, partial: Partial
                 yield Message(place, PROBE, driver, len(rows), payload)
 
 
-def hop(job: Job, number: int, attempt: Callable[[], str]) -> Callable[[Batches], Batches]:
-    """Task: on each slice, store what is new (in hop 0) and take step `number` of every path."""
+def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]:
+    """Task: on each of its slices, store what is new (in hop 0) and take step `number` of every path."""
 
     def task(batches: Batches) -> Batches:
+        started = time.perf_counter()
+        spare_collector()
         program = program_of(job)
-        by_slice: dict[int, list[Message]] = {}
-        for batch in batches:
-            for row in zip(*(batch.column(k) for k in range(len(messages.SCHEMA))), strict=True):
-                place, kind, path, rows, payload = row
-                held = payload.as_buffer() if kind.as_py() in (STORE, PROBE) else payload.as_py()
-                message = Message(place.as_py(), kind.as_py(), path.as_py(), rows.as_py(), held)
-                by_slice.setdefault(message.slice, []).append(message)
+        mine, name = attempt()
+        by_slice: dict[int, list[Message]] = {place: [] for place in job.places if place % job.tasks == mine}
+        for message in _messages_of(batches):
+            by_slice.setdefault(message.slice, []).append(message)
+        probes: list[tuple[Message, Mapping[str, View]]] = []
         for place, found in by_slice.items():
-            for message in _hopped(job, program, number, place, found, attempt()):
-                yield messages.as_batch([message])
+            told, views = _views(job, program, number, place, found, name)
+            yield messages.as_batch(told)
+            probes.extend((message, views) for message in found if message.kind == PROBE)
+        extended = (
+            (message, block) for message, views in probes for block in _extended(job, program, number, message, views)
+        )
+        if number + 2 < len(job.names):
+            for message, block in extended:
+                for sent in _sent(job, program, message.path, number + 1, block):
+                    yield messages.as_batch([sent])
+        else:
+            yield messages.as_batch(_found(job, program, mine, name, (block for _, block in extended)))
+        yield messages.as_batch([_done(started)])
 
     return task
 
 
-def _hopped(
+def _views(
     job: Job, program: Program, number: int, place: int, found: list[Message], attempt: str
-) -> Iterator[Message]:
-    yield from (message for message in found if message.kind in (COUNT, RESULT))
+) -> tuple[list[Message], dict[str, View]]:
+    """What a slice tells before it probes, and its windows: in hop 0 its new rows are stored on the way."""
+    told = [message for message in found if message.kind not in (STORE, PROBE)]
     fresh: dict[str, Segment] = {}
     if number == 0:
-        for message, segment in _kept(job, program, place, found, attempt):
-            if segment is not None:
-                fresh[message.path] = segment
-            yield message
-    else:
+        parts: dict[str, list[Segment]] = {}
         for message in found:
+            if message.kind == STORE:
+                parts.setdefault(message.path, []).append(_segment_of(program, message))
+        fresh = {name: replace(merge(held, NEVER_US), level=0) for name, held in parts.items()}
+        told += _kept(job, program, place, fresh, attempt)
+    else:
+        for message in told:
             if message.kind == KEPT:
                 written = json.loads(message.payload)
                 if not written["replaces"]:
                     file = SegmentFile.from_fields(written["file"])
                     fresh[message.path] = cached_segment(job.storage, file, program.layouts[message.path])
-                yield message
-    stored = job.live.get(place, {})
     views = {
-        stream.name: View(
-            stream,
-            tuple(cached_segment(job.storage, f, program.layouts[stream.name]) for f in stored.get(stream.name, ())),
-            fresh.get(stream.name),
-        )
+        stream.name: View(stream, _held(job, program, (place,), stream.name), fresh.get(stream.name))
         for stream in program.spec.streams
     }
-    for message in found:
-        if message.kind == PROBE:
-            yield from _probed(job, program, number, message, views)
+    return told, views
 
 
-def _kept(
-    job: Job, program: Program, place: int, found: list[Message], attempt: str
-) -> Iterator[tuple[Message, Segment | None]]:
+def _held(job: Job, program: Program, places: Iterable[int], name: str) -> tuple[Segment, ...]:
+    """The stored segments of a stream on some slices."""
+    files = (file for place in places for file in job.live.get(place, {}).get(name, ()))
+    return tuple(cached_segment(job.storage, file, program.layouts[name]) for file in files)
+
+
+def _settled(job: Job, program: Program, fresh: Mapping[str, Segment], attempt: Attempt) -> Iterator[Message]:
+    """Store new rows in their slices and join them, all in this task."""
+    mine, name = attempt()
+    parts: dict[int, dict[str, Segment]] = {place: {} for place in job.places}
+    for stream, segment in fresh.items():
+        if len(segment):
+            for home, part in _by_home(job, stream, segment):
+                parts[home][stream] = part
+    for place, held in parts.items():
+        yield from _kept(job, program, place, held, name)
+    windows = {stream: _held(job, program, job.places, stream) for stream in job.names}
+    yield from _found(job, program, mine, name, run_batch(program, windows, fresh, job.order))
+
+
+def _kept(job: Job, program: Program, place: int, fresh: Mapping[str, Segment], attempt: str) -> Iterator[Message]:
     """Write the slice's new rows of each stream as a segment, and the merges the plan asks for."""
     for name in job.names:
-        layout = program.layouts[name]
-        parts = [
-            messages.batch_segment(messages.from_bytes(m.payload), layout)
-            for m in found
-            if m.kind == STORE and m.path == name
-        ]
-        base = f"segments/{job.batch:09d}-{place}-{name}-{job.run}-{attempt}"
-        if parts:
-            segment = replace(merge(parts, NEVER_US), level=0)
-            yield _written(job, place, base, name, segment, ()), segment
+        base = f"segments/{job.batch:09d}.{job.part}-{place}-{name}-{job.run}-{attempt}"
+        if name in fresh:
+            yield _written(job, place, base, name, fresh[name], ())
         for count, group in enumerate(job.merges.get(place, {}).get(name, ())):
             held = {file.name: file for file in job.live[place][name]}
-            merged = merge([cached_segment(job.storage, held[member], layout) for member in group], NEVER_US)
-            yield _written(job, place, f"{base}-merge{count}", name, merged, group), None
+            members = [cached_segment(job.storage, held[member], program.layouts[name]) for member in group]
+            yield _written(job, place, f"{base}-merge{count}", name, merge(members, NEVER_US), group)
 
 
 def _written(job: Job, place: int, base: str, name: str, segment: Segment, replaces: tuple[str, ...]) -> Message:
     """A segment in its file, and the message that makes it known."""
     file = write_segment(job.storage, base, segment)
-    told = {"file": json.loads(file.to_json()), "replaces": replaces}
-    return Message(place, KEPT, name, len(segment), json.dumps(told).encode())
+    remember_segment(job.storage, file, segment)
+    return Message(place, KEPT, name, len(segment), _json({"file": json.loads(file.to_json()), "replaces": replaces}))
 
 
-def _probed(job: Job, program: Program, number: int, message: Message, views: Mapping[str, View]) -> Iterator[Message]:
-    driver = message.path
-    step = program.steps[driver][number]
-    if not views[step.target].segments:
-        return
-    partial = messages.bytes_partial(message.payload, program, views)
-    position = Position(driver, job.order, job.names)
-    for block in probe_step(step, partial, position):
-        if number + 1 < len(program.steps[driver]):
-            yield from _sent(job, program, driver, number + 1, block)
-            continue
-        for start in range(0, len(block), LARGEST_MESSAGE_ROWS):
-            rows = block.pick(np.arange(start, min(start + LARGEST_MESSAGE_ROWS, len(block))))
-            yield Message(message.slice, RESULT, driver, len(rows), messages.to_bytes(result_batch(program, rows)))
+def _extended(
+    job: Job, program: Program, number: int, message: Message, views: Mapping[str, View]
+) -> Iterator[Partial]:
+    """The partial results of a message, one step further."""
+    step = program.steps[message.path][number]
+    if views[step.target].segments:
+        partial = messages.bytes_partial(message.payload, program, views)
+        yield from probe_step(step, partial, Position(message.path, job.order, job.names))
 
 
-def results(schema: pa.Schema) -> Callable[[Batches], Batches]:
-    """Task: result messages as rows of the SELECT list."""
-
-    def task(batches: Batches) -> Batches:
-        for batch in batches:
-            for kind, payload in zip(batch.column("kind").to_pylist(), batch.column("payload"), strict=True):
-                if kind == RESULT:
-                    yield messages.from_bytes(payload.as_buffer()).cast(schema)
-
-    return task
+def _found(job: Job, program: Program, mine: int, attempt: str, blocks: Iterable[Partial]) -> list[Message]:
+    """Results, staged, and the message that makes them known."""
+    name = f"results/{job.batch:09d}.{job.part}-{mine}-{job.run}-{attempt}"
+    staged = write_results(job.output, name, program.schema, (result_batch(program, block) for block in blocks))
+    if isinstance(staged, ResultFile):
+        return [Message(mine, STAGED, "", staged.rows, _json(staged.fields()))]
+    return [Message(mine, RESULT, "", len(staged), messages.table_bytes(staged))] if len(staged) else []
 
 
-def pack(columns: tuple[str, ...], stream: int, largest_bytes: int = 8 << 20) -> Callable[[Batches], Batches]:
-    """Task: rows of one stream as Arrow blobs, so that streams of different schemas can be one."""
-
-    def task(batches: Batches) -> Batches:
-        for batch in batches:
-            table = pa.Table.from_batches([batch]).select(list(columns))
-            rows = max(1, len(table))
-            step = max(1, int(rows * min(1.0, largest_bytes / max(1, table.nbytes))))
-            for start in range(0, len(table), step):
-                part = table.slice(start, step).combine_chunks().to_batches()
-                yield blob_batch([(stream, len(b), messages.to_bytes(b)) for b in part])
-
-    return task
+def _messages_of(batches: Batches) -> Iterator[Message]:
+    for batch in batches:
+        for row in zip(*(batch.column(k) for k in range(len(messages.SCHEMA))), strict=True):
+            place, kind, path, rows, payload = row
+            held = payload.as_buffer() if kind.as_py() in (STORE, PROBE) else payload.as_py()
+            yield Message(place.as_py(), kind.as_py(), path.as_py(), rows.as_py(), held)
 
 
-def blob_batch(rows: Iterable[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    """Blobs as Spark takes them."""
-    listed = list(rows)
-    arrays = [
-        pa.array([row[0] for row in listed], pa.int32()),
-        pa.array([row[1] for row in listed], pa.int64()),
-        pa.array([row[2] for row in listed], pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(arrays, names=["stream", "rows", "blob"])
+def _segment_of(program: Program, message: Message) -> Segment:
+    return messages.batch_segment(messages.from_bytes(message.payload), program.layouts[message.path])
 
 
-BLOB_SCHEMA = "stream int, rows bigint, blob binary"
+def _done(started: float) -> Message:
+    return Message(0, DONE, "", 0, _json({"seconds": time.perf_counter() - started}))
 
 
-def attempt_of() -> str:
-    """A name for this attempt of this task: no other task of the run has it."""
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def attempt_of() -> tuple[int, str]:
+    """The partition this task works on, and a name for this attempt at it: no other task of the run has it."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return "local" if context is None else str(context.taskAttemptId())
+    return (0, "local") if context is None else (context.partitionId(), str(context.taskAttemptId()))

@@ -1,13 +1,12 @@
-"""`windrow-clock`: every batch has a time, the same on replay, and batches keep coming while no other source has rows.
+"""`windrow-clock`: batches keep coming while no other source has rows.
 
     trigger      |      |      |      |      |
     wall time   10.02  10.51  11.03  11.50  12.01
-    every_s=0   10.02  10.51  11.03  11.50  12.01      a row, hence a batch, at each trigger
-    every_s=1   10      -     11      -     12         a row when a new second has begun
+    every_s=0   10.02  10.51  11.03  11.50  12.01      a new offset, hence a batch, at each trigger
+    every_s=1   10      -     11      -     12         a new offset when a new second has begun
 
-The offset is the time itself: it is in the checkpoint before the batch runs, so a batch that runs again gets the same
-`now_us`. A batch that other sources cause within one tick has no row of the clock: its time is that of the batch
-before. The clock never goes back, even if the machine's does. A query that is to stop when its input is used up
+The offset is the time. There are no rows: the time of a batch is part of its plan, which is written before it runs.
+The clock never goes back, even if the machine's does. A query that is to stop when its input is used up
 (availableNow) gets one tick.
 
     option     default
@@ -28,11 +27,10 @@ from windrow.run.spark.sources.pace import Offset, wall_us
 from windrow.streams.arrivals import SECOND_US
 
 CLOCK_SCHEMA = StructType([StructField("now_us", LongType())])
-_ARROW_SCHEMA = pa.schema([("now_us", pa.int64())])
 
 
 class ClockSource(DataSource):
-    """The time of each batch as a stream of one column, `now_us`: microseconds since 1970."""
+    """A stream without rows whose offset is the time, in microseconds since 1970."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         every_s = SourceOptions(self.name(), options, known=("every_s",)).number("every_s", 0.0)
@@ -50,13 +48,13 @@ class ClockSource(DataSource):
 
 
 class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets are times: one row for each range of them, its end.
+    """Offsets are times, with nothing between them.
 
     >>> reader = ClockReader(every_us=1_000_000, wall=lambda: 10_020_000)
     >>> reader.latestOffset({"now_us": 9_000_000}, ReadLimit())
     {'now_us': 10000000}
-    >>> [batch.to_pylist() for batch in reader.read(*reader.partitions({"now_us": 0}, {"now_us": 10_000_000}))]
-    [[{'now_us': 10000000}]]
+    >>> reader.partitions({"now_us": 0}, {"now_us": 10_000_000})
+    []
     """
 
     def __init__(self, every_us: int, wall: Callable[[], int] = wall_us) -> None:
@@ -74,11 +72,11 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         tick_us = self._tick_us() if self._last_us is None else self._last_us
         return {"now_us": max(tick_us, start["now_us"])}
 
-    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        return [InputPartition(end["now_us"])] if end["now_us"] > start["now_us"] else []
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # noqa: ARG002 - Spark's signature
+        return []
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        yield pa.record_batch([pa.array([partition.value], pa.int64())], schema=_ARROW_SCHEMA)
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - Spark's signature
+        return iter(())
 
     def _tick_us(self) -> int:
         return self._wall() // self._every_us * self._every_us
