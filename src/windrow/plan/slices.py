@@ -32,9 +32,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from windrow.errors import PlanError
-from windrow.query.expression import Call, Expression
+from windrow.query.expression import Expression
 from windrow.query.predicate import Equality, Range, searches_of
-from windrow.query.types import BITS, DOUBLE, SIGNED, Type
 
 Kind: TypeAlias = typing.Literal["time", "hash", "range"]
 KINDS: tuple[Kind, ...] = ("time", "hash", "range")
@@ -124,26 +123,6 @@ def slicing_key(conjuncts: Sequence[Expression], slicing: Slicing) -> Expression
     raise PlanError(message, hint="plan the query again")
 
 
-def same_words(expression: Expression) -> Expression:
-    """The expression without conversions that keep the machine word of every value: keys that differ in no more are
-    one.
-    """
-    while isinstance(expression, Call) and expression.function == "cast":
-        inner = expression.arguments[0]
-        if not _keeps_words(inner.type, expression.type):
-            break
-        expression = inner
-    return expression
-
-
-def _keeps_words(before: Type, after: Type) -> bool:
-    if before.is_integer and after.is_integer:
-        if (before.kind in SIGNED) == (after.kind in SIGNED):
-            return BITS[before.kind] <= BITS[after.kind]
-        return after.kind in SIGNED and BITS[before.kind] < BITS[after.kind]
-    return before.is_float and after == DOUBLE
-
-
 def spans_in_turn(slicing: Slicing, words: Array) -> Array:
     """The slice of each machine word."""
     return _spans(slicing, words) % slicing.count
@@ -169,7 +148,9 @@ def _spans(slicing: Slicing, words: Array) -> Array:
         return np.asarray(words, np.int64) // int(slicing.span or 1)
     with np.errstate(all="ignore"):
         numbers = np.floor(np.asarray(words, np.float64) / float(slicing.span or 1))
-    return np.clip(np.nan_to_num(numbers, nan=0.0), -FARTHEST_SPAN, FARTHEST_SPAN).astype(np.int64)
+        numbers = np.clip(np.where(np.isnan(numbers), 0.0, numbers), -FARTHEST_SPAN, FARTHEST_SPAN)
+    spans: Array = numbers.astype(np.int64)
+    return spans
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.plan.slices import Slicing, same_words, slicing_key, spans_in_turn, spans_visited
+from windrow.plan.bands import ranges_over, same_words
+from windrow.plan.slices import Slicing, slicing_key, spans_in_turn, spans_visited
 from windrow.probe.bounds import key_words, range_keys
 from windrow.probe.hashed import combine
 from windrow.probe.step import StepProbe
@@ -44,35 +45,29 @@ def visits(program: Program, slicing: Slicing, step: StepProbe, partial: Partial
     alive = reach.low <= reach.high
     if slicing.kind == "time":
         return spans_visited(slicing, reach.low, reach.high)
-    key = same_words(slicing_key(program.conjuncts, slicing))
+    key = slicing_key(program.conjuncts, slicing)
+    searches = [search for conjunct in step.conjuncts for search in searches_of(conjunct, step.target)]
     if slicing.kind == "hash":
-        for value in _sought(step, key):
-            words, valid = key_words(program.evaluator.evaluate(value, partial), value.type)
-            visited = np.zeros((len(partial), slicing.count), np.bool_)
-            sure = np.flatnonzero(alive if valid is None else alive & valid)
-            visited[sure, _hashed(slicing, words, None)[sure]] = True
-            return visited
-    ranges = _ranges(step, key) if slicing.kind == "range" else []
-    if ranges:
+        for search in searches:
+            if isinstance(search, Equality) and same_words(search.key) == same_words(key):
+                return _hash_visits(program, slicing, search.value, partial, alive)
+    elif ranges := ranges_over(key, [search for search in searches if isinstance(search, Range)]):
         return spans_visited(slicing, *range_keys(ranges, program.evaluator, partial)) & alive[:, None]
     return np.repeat(alive[:, None], slicing.count, axis=1)
+
+
+def _hash_visits(program: Program, slicing: Slicing, sought: Expression, partial: Partial, alive: Array) -> Array:
+    """The one slice of the value each partial result looks for; none where that is NULL."""
+    words, valid = key_words(program.evaluator.evaluate(sought, partial), sought.type)
+    rows = np.flatnonzero(alive if valid is None else alive & valid)
+    visited = np.zeros((len(partial), slicing.count), np.bool_)
+    visited[rows, _hashed(slicing, words, None)[rows]] = True
+    return visited
 
 
 def _hashed(slicing: Slicing, words: Array, valid: Array | None) -> Array:
     places = (combine([words]).view(np.uint64) % np.uint64(slicing.count)).astype(np.int64)
     return places if valid is None else np.where(valid, places, 0)
-
-
-def _sought(step: StepProbe, key: Expression) -> list[Expression]:
-    """The values that equalities of the step want `key` to have."""
-    searches = [search for conjunct in step.conjuncts for search in searches_of(conjunct, step.target)]
-    return [s.value for s in searches if isinstance(s, Equality) and same_words(s.key) == key]
-
-
-def _ranges(step: StepProbe, key: Expression) -> list[Range]:
-    """The ranges that conditions of the step leave to `key`."""
-    searches = [search for conjunct in step.conjuncts for search in searches_of(conjunct, step.target)]
-    return [s for s in searches if isinstance(s, Range) and same_words(s.key) == key]
 
 
 class _Rows:
