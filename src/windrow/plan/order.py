@@ -11,14 +11,25 @@ from collections.abc import Collection
 from windrow.plan.drivers import known_policy
 from windrow.plan.methods import choose, known_methods
 from windrow.plan.plan import Path, Plan, Step
+from windrow.plan.shuffle import choose_slices
 from windrow.query.spec import QuerySpec
 
 
-def plan_query(spec: QuerySpec, *, policy: str = "timestamp", methods: Collection[str] | None = None) -> Plan:
-    """The exact plan of a query; `methods` restricts what its steps may use."""
+def plan_query(
+    spec: QuerySpec,
+    *,
+    policy: str = "timestamp",
+    methods: Collection[str] | None = None,
+    slices: int = 1,
+    slice_by: str = "auto",
+) -> Plan:
+    """The exact plan of a query; `methods` restricts what its steps may use, `slices` shares it out over that many
+    parts, by `time`, `hash` or `range` where the query has such a condition (`auto`: what ships the fewest copies).
+    """
     known_policy(policy)
     allowed = known_methods(methods)
-    return Plan(policy, tuple(_path(spec, stream.name, allowed) for stream in spec.streams))
+    paths = tuple(_path(spec, stream.name, allowed) for stream in spec.streams)
+    return Plan(policy, paths, choose_slices(spec, paths, slices, slice_by))
 
 
 def _path(spec: QuerySpec, driver: str, allowed: frozenset[str]) -> Path:

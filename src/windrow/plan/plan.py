@@ -4,6 +4,7 @@ Everything that decides ends in a plan, everything that runs takes one:
 
     policy    who drives: in which order the streams' new rows run                       (windrow.plan.drivers)
     paths     for each driver the steps to take, each with the method that searches it    (windrow.plan.order, .methods)
+    slices    how each stream's rows are shared out over the cluster: one slice in process  (windrow.plan.slices)
 
 A plan with nothing restricted, which is what these fields can say, is the exact join.
 
@@ -21,8 +22,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from windrow.errors import PlanError
+from windrow.plan.slices import ONE_SLICE, Slices
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Plan:
 
     policy: str
     paths: tuple[Path, ...]
+    slices: Slices = ONE_SLICE
 
     def path(self, driver: str) -> Path:
         """The path of a driver."""
@@ -77,7 +80,8 @@ class Plan:
                 raise PlanError(
                     f"the plan has format version {version}, this is {FORMAT_VERSION}", hint="plan the query again"
                 )
-            return Plan(str(value["policy"]), tuple(_path(path) for path in value["paths"]))
+            paths = tuple(_path(path) for path in value["paths"])
+            return Plan(str(value["policy"]), paths, Slices.from_values(value["slices"]))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, PlanError):
                 raise
