@@ -30,6 +30,7 @@ from windrow.run.program import Program
 from windrow.run.spark import messages, worker
 from windrow.run.spark.messages import COUNT, KEPT, PROBE, RESULT, STORE, Message
 from windrow.run.spark.worker import Job, enter, hop, pack, placed, results
+from windrow.store import codec
 from windrow.store.files import SegmentFile
 from windrow.store.storage import LocalStorage
 
@@ -192,7 +193,7 @@ def unpacked(job: Job) -> Job:
 
 def received(batches: Iterator[pa.RecordBatch]) -> list[Message]:
     """Messages on their way: each batch as the next task gets it."""
-    held = [messages.from_bytes(messages.to_bytes(batch)) for batch in batches]
+    held = [codec.from_bytes(codec.to_bytes(batch)) for batch in batches]
     assert all(batch.schema == messages.SCHEMA for batch in held)
     return [Message(**row) for batch in held for row in batch.to_pylist()]
 
@@ -269,7 +270,7 @@ def contents(found: list[Message], kind: int) -> Counter[Any]:
     rows: Counter[Any] = Counter()
     for message in found:
         if message.kind == kind:
-            rows += rows_of(pa.Table.from_batches([messages.from_bytes(message.payload)]))
+            rows += rows_of(pa.Table.from_batches([codec.from_bytes(message.payload)]))
     return rows
 
 
@@ -331,7 +332,7 @@ def test_packing_cuts_rows_into_blobs_and_keeps_them(largest_bytes: int) -> None
         for batch in pack(columns, 4, largest_bytes)(iter([*table.to_batches(20), table.to_batches()[0].slice(0, 0)]))
         for row in batch.to_pylist()
     ]
-    parts = [messages.from_bytes(row["blob"]) for row in blobs]
+    parts = [codec.from_bytes(row["blob"]) for row in blobs]
     assert rows_of(pa.Table.from_batches(parts)) == rows_of(table.select(list(columns)))
     assert [row["rows"] for row in blobs] == [len(part) for part in parts]
     assert {row["stream"] for row in blobs} == {4}

@@ -23,20 +23,22 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.errors import StateError
 from windrow.plan.drivers import Load, Order, order_of_drivers
 from windrow.plan.plan import Plan
 from windrow.plan.slices import time_slices
 from windrow.query.expression import Column
-from windrow.query.spec import UNBOUNDED, QuerySpec
+from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
 from windrow.run.program import Program
 from windrow.run.spark import messages, worker
+from windrow.run.spark.journal import Journal, is_done
 from windrow.run.spark.messages import COUNT, KEPT, RESULT, Message
-from windrow.run.spark.state import Commit, Gate, Ledgers, Live
+from windrow.run.spark.question import check_same, question_of
+from windrow.run.spark.state import Commit, Gate
+from windrow.run.spark.upkeep import Kept, after_batch, merges_of
+from windrow.store import codec
 from windrow.store.files import SegmentFile
 from windrow.store.storage import Storage
-from windrow.store.window import FAN_IN, SPAN_SHARE
 
 Sink = Callable[[DataFrame, int], None]
 CLOCK = -1
@@ -61,16 +63,11 @@ class BatchRunner:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.program = Program(setting.spec, setting.plan, dict(setting.arrow_types))
-        self.ledgers = Ledgers(setting.storage)
+        self.journal = Journal(setting.storage)
+        self.question = question_of(self.program)
         self.slices = {s.name: time_slices(setting.slices, s.window.span_us) for s in setting.spec.streams}
         self.run_name = uuid.uuid4().hex[:8]
         self.last: Commit | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """What has to stay the same for a checkpoint to be of use: streams, windows, condition, slices."""
-        spec = self.setting.spec
-        return repr((spec.streams, [str(conjunct) for conjunct in spec.conjuncts], self.setting.slices))
 
     def run(self, frame: DataFrame, batch: int) -> None:
         """Run one micro-batch, unless the state already has it."""
@@ -99,24 +96,14 @@ class BatchRunner:
 
     def _is_done(self, batch: int) -> bool:
         if self.last is None:
-            self.last = self.ledgers.commit(batch) or self.ledgers.commit(batch - 1)
-        if self.last is None:
-            if batch > 0:
-                message = f"batch {batch} is due, but the state has neither it nor the one before"
-                raise StateError(message, hint="use the state that belongs to this checkpoint")
-            self.last = Commit(-1, self.fingerprint)
-        if self.last.fingerprint != self.fingerprint:
-            message = f"the checkpoint belongs to another query: {_difference(self.last.fingerprint, self.fingerprint)}"
-            raise StateError(message, hint="start with a new checkpoint")
-        if batch not in (self.last.batch, self.last.batch + 1):
-            message = f"batch {batch} is due after batch {self.last.batch}"
-            raise StateError(message, hint="use the state that belongs to this checkpoint")
-        return batch == self.last.batch
+            self.last = self.journal.last(batch) or Commit(-1, self.question)
+            check_same(self.last.question, self.question)
+        return is_done(self.last, batch, "")
 
     def _planned(self, batch: int, frame: DataFrame) -> tuple[worker.Job, Entry]:
         """The job of a batch, by the plan written for it or by one that is written now, and the entrance before it."""
         last = self._state
-        plan = self.ledgers.plan(batch)
+        plan = self.journal.plan(batch)
         if plan is None:
             rows: dict[int, int] = {}
             for row in frame.select("stream", "rows").collect():
@@ -124,8 +111,8 @@ class BatchRunner:
             now_us = max(last.now_us, rows.get(CLOCK, last.now_us))
             taken = sum(amount for stream, amount in rows.items() if stream != CLOCK)
             order = self._order(rows, batch)
-            plan = {"now_us": now_us, "rows": taken, "order": order, "merges": self._merges(last.live)}
-            self.ledgers.write_plan(batch, plan)
+            plan = {"now_us": now_us, "rows": taken, "order": order, "merges": merges_of(last.live, self.setting.spec)}
+            plan = self.journal.write_plan(batch, plan)
         entry = self._entrance(batch)
         job = worker.Job(
             spec=self.setting.spec,
@@ -147,7 +134,7 @@ class BatchRunner:
 
     @property
     def _state(self) -> Commit:
-        return self.last or Commit(-1, self.fingerprint)
+        return self.last or Commit(-1, self.question)
 
     def _entrance(self, batch: int) -> Entry:
         """The entrances as the last batch left them."""
@@ -158,7 +145,7 @@ class BatchRunner:
             gate.heard_us, gate.counted = held.heard_us, held.counted
             for field, amount in held.counts.items():
                 setattr(gate.counts, field, amount)
-            waiting = self.ledgers.waiting(batch - 1, name) if entry.row_windowed else None
+            waiting = self.journal.waiting(batch - 1, name) if entry.row_windowed else None
             gate.waiting = [] if waiting is None else [waiting]
         return entry
 
@@ -173,19 +160,6 @@ class BatchRunner:
             for number, stream in enumerate(self.setting.spec.streams)
         }
         return order_of_drivers(self.setting.plan.policy, loads, last.results, batch)
-
-    def _merges(self, live: Live) -> dict[int, dict[str, list[list[str]]]]:
-        """Which segments of each slice to merge in a batch: of sixteen of a tier, those that lie close together."""
-        merges: dict[int, dict[str, list[list[str]]]] = {}
-        for place, streams in live.items():
-            for name, files in streams.items():
-                window = self.setting.spec.stream(name).window
-                for level in sorted({file.level for file in files}):
-                    tier = [file for file in files if file.level == level]
-                    groups = _close(tier, window.span_us) if len(tier) >= FAN_IN else []
-                    if groups:
-                        merges.setdefault(place, {}).setdefault(name, []).extend(groups)
-        return merges
 
     def _job(self, frame: DataFrame, job: worker.Job, entry: Entry) -> DataFrame:
         """The one job: packed rows enter, then a hop a step, each on the slices its messages name."""
@@ -202,7 +176,7 @@ class BatchRunner:
         """Messages of the rows that row windows let in now, made by the driver program."""
         pushed: dict[str, list[pa.Table]] = {}
         for row in frame.filter(f"stream <> {CLOCK}").collect():
-            blob = messages.from_bytes(bytes(row["blob"]))
+            blob = codec.from_bytes(bytes(row["blob"]))
             pushed.setdefault(job.names[row["stream"]], []).append(pa.Table.from_batches([blob]))
         found: list[Message] = []
         for name, segment in entry.admit(pushed, job.now_us).items():
@@ -214,7 +188,7 @@ class BatchRunner:
     def _commit(self, job: worker.Job, entry: Entry, told: Sequence[Row]) -> None:
         last = self._state
         found = sum(row["rows"] for row in told if row["kind"] == RESULT)
-        live = {place: {name: list(files) for name, files in streams.items()} for place, streams in last.live.items()}
+        kept = []
         for row in told:
             if row["kind"] == RESULT:
                 continue
@@ -227,53 +201,20 @@ class BatchRunner:
                 for field, amount in value.items():
                     setattr(gate.counts, field, getattr(gate.counts, field) + amount)
             elif row["kind"] == KEPT:
-                files = live.setdefault(row["slice"], {}).setdefault(row["path"], [])
-                files[:] = [
-                    *(f for f in files if f.name not in value["replaces"]),
-                    SegmentFile.from_fields(value["file"]),
-                ]
+                file, replaces = SegmentFile.from_fields(value["file"]), tuple(value["replaces"])
+                kept.append(Kept(row["slice"], row["path"], file, replaces))
         entry.advance(job.now_us)
-        remaining = {
-            place: {
-                name: tuple(file for file in files if _needed(file, entry, name)) for name, files in streams.items()
-            }
-            for place, streams in live.items()
-        }
+        live, dying = after_batch(last, kept, entry.expiry)
         gates = {
             name: Gate(g.newest_us, g.watermark_us, g.heard_us, g.counted, vars(g.counts))
             for name, g in entry.gates.items()
         }
-        commit = Commit(job.batch, self.fingerprint, job.now_us, last.results + found, gates, remaining)
-        written = {file.name for streams in live.values() for files in streams.values() for file in files}
-        dying = tuple(sorted((last.names() | written) - commit.names()))
-        commit = Commit(**{**vars(commit), "dying": dying})
+        commit = Commit(
+            job.batch, self.question, "", self.run_name, job.now_us, last.results + found, gates, live, dying
+        )
         for name, gate in entry.gates.items():
             for rows in gate.waiting[:1]:
-                self.ledgers.write_waiting(job.batch, name, rows)
-        self.ledgers.write_commit(commit)
-        self.ledgers.forget(job.batch - 2, job.names, last.dying)
+                self.journal.write_waiting(job.batch, name, rows)
+        self.journal.write_commit(commit)
+        self.journal.forget(job.batch - 2, job.names, last.dying)
         self.last = commit
-
-
-def _needed(file: SegmentFile, entry: Entry, name: str) -> bool:
-    cutoff_us, first_clock = entry.expiry(name)
-    return file.last_us >= cutoff_us and (first_clock <= 0 or file.clocks[name][1] >= first_clock)
-
-
-def _close(tier: Sequence[SegmentFile], span_us: int | None) -> list[list[str]]:
-    """The tier in groups of at least two that span at most a quarter of the window."""
-    widest_us = UNBOUNDED if span_us is None else span_us // SPAN_SHARE
-    groups: list[list[SegmentFile]] = []
-    for file in tier:
-        group = groups[-1] if groups else []
-        first_us, last_us = min(f.first_us for f in (*group, file)), max(f.last_us for f in (*group, file))
-        if group and last_us - first_us <= widest_us:
-            group.append(file)
-        else:
-            groups.append([file])
-    return [[file.name for file in group] for group in groups if len(group) > 1]
-
-
-def _difference(before: str, now: str) -> str:
-    start = next((k for k, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
-    return f"…{before[max(0, start - 20) : start + 40]}… became …{now[max(0, start - 20) : start + 40]}…"

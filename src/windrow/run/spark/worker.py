@@ -28,8 +28,10 @@ from windrow.run.program import Program
 from windrow.run.results import result_batch
 from windrow.run.spark import messages
 from windrow.run.spark.messages import COUNT, KEPT, PROBE, RESULT, STORE, Message
-from windrow.run.spark.state import Live, cached_segment
-from windrow.store.files import SegmentFile, write_segment
+from windrow.run.spark.segments import cached_segment, write_with_indexes
+from windrow.run.spark.state import Live
+from windrow.store import codec
+from windrow.store.files import SegmentFile
 from windrow.store.segment import Segment, merge
 from windrow.store.storage import Storage
 
@@ -89,7 +91,7 @@ def _entered(job: Job, program: Program, name: str, blob: pa.Buffer) -> Iterator
     entry = Entry(program, job.max_ahead_us, None)
     for gate in entry.gates.values():
         gate.watermark_us = job.watermarks_us[gate.stream.name]
-    table = pa.Table.from_batches([messages.from_bytes(blob)])
+    table = pa.Table.from_batches([codec.from_bytes(blob)])
     segment = entry.admit({name: [table]}, job.now_us)[name]
     gate = entry.gates[name]
     counted = {**vars(gate.counts), "newest_us": gate.newest_us}
@@ -101,11 +103,11 @@ def _entered(job: Job, program: Program, name: str, blob: pa.Buffer) -> Iterator
 def placed(job: Job, program: Program, name: str, segment: Segment) -> Iterator[Message]:
     """New rows as messages: to keep, to the slice of each; to probe, to all slices their first step reaches."""
     homes = job.slices[name].of(segment.time_us)
-    batch = messages.segment_batch(segment)
+    batch = codec.to_batch(segment)
     for home in np.unique(homes):
         rows = np.flatnonzero(homes == home)
         part = batch if len(rows) == len(segment) else batch.take(pa.array(rows))
-        yield Message(int(home), STORE, name, len(rows), messages.to_bytes(part))
+        yield Message(int(home), STORE, name, len(rows), codec.to_bytes(part))
     stream = program.spec.stream(name)
     views = {name: View(stream, (), segment)}
     yield from _sent(job, program, name, 0, first_partial(views, name, segment))
@@ -113,16 +115,16 @@ def placed(job: Job, program: Program, name: str, segment: Segment) -> Iterator[
 
 def _sent(job: Job, program: Program, driver: str, number: int, partial: Partial) -> Iterator[Message]:
     """Partial results as messages to the slices that step `number` of their path reaches."""
-    step = program.steps[driver][number]
+    step, carried = program.steps[driver][number], program.carried[driver][number]
     for start in range(0, len(partial), LARGEST_MESSAGE_ROWS):
         chunk = partial.pick(np.arange(start, min(start + LARGEST_MESSAGE_ROWS, len(partial))))
         reach = time_reach(step, chunk, program.spec.stream(step.target))
         visited = job.slices[step.target].visits(reach.low, reach.high)
-        everywhere = messages.partial_bytes(chunk) if visited.all(axis=0).any() else b""
+        everywhere = messages.partial_bytes(chunk, carried) if visited.all(axis=0).any() else b""
         for place in range(visited.shape[1]):
             rows = np.flatnonzero(visited[:, place])
             if len(rows):
-                payload = everywhere if len(rows) == len(chunk) else messages.partial_bytes(chunk.pick(rows))
+                payload = everywhere if len(rows) == len(chunk) else messages.partial_bytes(chunk.pick(rows), carried)
                 yield Message(place, PROBE, driver, len(rows), payload)
 
 
@@ -167,7 +169,10 @@ def _hopped(
     views = {
         stream.name: View(
             stream,
-            tuple(cached_segment(job.storage, f, program.layouts[stream.name]) for f in stored.get(stream.name, ())),
+            tuple(
+                cached_segment(job.storage, f, program.layouts[stream.name], program.indexes[stream.name])
+                for f in stored.get(stream.name, ())
+            ),
             fresh.get(stream.name),
         )
         for stream in program.spec.streams
@@ -184,9 +189,7 @@ def _kept(
     for name in job.names:
         layout = program.layouts[name]
         parts = [
-            messages.batch_segment(messages.from_bytes(m.payload), layout)
-            for m in found
-            if m.kind == STORE and m.path == name
+            codec.from_batch(codec.from_bytes(m.payload), layout) for m in found if m.kind == STORE and m.path == name
         ]
         base = f"segments/{job.batch:09d}-{place}-{name}-{job.run}-{attempt}"
         if parts:
@@ -200,8 +203,8 @@ def _kept(
 
 def _written(job: Job, place: int, base: str, name: str, segment: Segment, replaces: tuple[str, ...]) -> Message:
     """A segment in its file, and the message that makes it known."""
-    file = write_segment(job.storage, base, segment)
-    told = {"file": json.loads(file.to_json()), "replaces": replaces}
+    file = write_with_indexes(job.storage, base, segment, program_of(job).indexes[name])
+    told = {"file": file.to_fields(), "replaces": replaces}
     return Message(place, KEPT, name, len(segment), json.dumps(told).encode())
 
 
@@ -218,7 +221,7 @@ def _probed(job: Job, program: Program, number: int, message: Message, views: Ma
             continue
         for start in range(0, len(block), LARGEST_MESSAGE_ROWS):
             rows = block.pick(np.arange(start, min(start + LARGEST_MESSAGE_ROWS, len(block))))
-            yield Message(message.slice, RESULT, driver, len(rows), messages.to_bytes(result_batch(program, rows)))
+            yield Message(message.slice, RESULT, driver, len(rows), codec.to_bytes(result_batch(program, rows)))
 
 
 def results(schema: pa.Schema) -> Callable[[Batches], Batches]:
@@ -228,7 +231,7 @@ def results(schema: pa.Schema) -> Callable[[Batches], Batches]:
         for batch in batches:
             for kind, payload in zip(batch.column("kind").to_pylist(), batch.column("payload"), strict=True):
                 if kind == RESULT:
-                    yield messages.from_bytes(payload.as_buffer()).cast(schema)
+                    yield codec.from_bytes(payload.as_buffer()).cast(schema)
 
     return task
 
@@ -243,7 +246,7 @@ def pack(columns: tuple[str, ...], stream: int, largest_bytes: int = 8 << 20) ->
             step = max(1, int(rows * min(1.0, largest_bytes / max(1, table.nbytes))))
             for start in range(0, len(table), step):
                 part = table.slice(start, step).combine_chunks().to_batches()
-                yield blob_batch([(stream, len(b), messages.to_bytes(b)) for b in part])
+                yield blob_batch([(stream, len(b), codec.to_bytes(b)) for b in part])
 
     return task
 
