@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from tests.store.segments import LAYOUT, rows_of, segment_of
 from windrow.query.spec import Window
-from windrow.store import window as windowing
+from windrow.store import tiers
 from windrow.store.segment import Layout, Segment
-from windrow.store.window import FAN_IN, Store
+from windrow.store.tiers import FAN_IN
+from windrow.store.window import Store
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -126,7 +127,7 @@ def test_segments_that_are_too_large_or_far_apart_stay_alone(monkeypatch: pytest
         far.add(bare([10 * tick]))
     assert [len(segment) for segment in far.segments] == [1] * 40
     assert far.merged_rows == 0
-    monkeypatch.setattr(windowing, "LARGEST_SEGMENT_BYTES", 64)
+    monkeypatch.setattr(tiers, "LARGEST_SEGMENT_BYTES", 64)
     large = Store("a", BARE, Window(span_us=10**9))
     for tick in range(40):
         large.add(bare([tick]))

@@ -23,6 +23,7 @@ from windrow.probe import sorted as ordered
 from windrow.probe.bounds import joint_key, range_keys
 from windrow.probe.compile import Kernel, Source, compile_filter, compile_loop
 from windrow.probe.evaluate import Evaluator, Frame
+from windrow.probe.indexes import IndexKey, hashed_index, sorted_index
 from windrow.probe.pairs import CAPACITY, Pairs, Rows
 from windrow.probe.rules import is_compiled_whole
 from windrow.query.expression import Expression, Literal, streams_of
@@ -96,6 +97,15 @@ class StepProbe:
         """The kernel that decides while it goes through all pairs."""
         return compile_loop(self.deciding, self.leaves.sources(self.deciding, self.target))
 
+    @property
+    def index_key(self) -> IndexKey | None:
+        """The index of stored rows that this step searches."""
+        if self.method == "hashed":
+            return "hashed", tuple(search.key for _, search in self.leading if isinstance(search, Equality))
+        if self.method == "sorted":
+            return "sorted", (next(search.key for _, search in self.leading if isinstance(search, Range)),)
+        return None
+
     def begin(self, frame: Frame) -> Probing:
         """Compute what the partial rows look for; the result probes one segment after the other."""
         searches = [search for _, search in self.leading]
@@ -123,10 +133,7 @@ class StepProbe:
         prepared = hashed.prepare(words, valid)
 
         def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
-            index = segment.index(
-                ("hashed", keys), lambda: hashed.build(*joint_key(keys, [_stored(segment, key) for key in keys]))
-            )
-            return hashed.propose(index, prepared, row_low, row_high)
+            return hashed.propose(hashed_index(segment, keys), prepared, row_low, row_high)
 
         return propose
 
@@ -136,7 +143,7 @@ class StepProbe:
 
         def propose(segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
             operand = _stored(segment, key)
-            index = segment.index(("sorted", key), lambda: ordered.build(operand.values, operand.valid))
+            index = sorted_index(segment, key)
             by_row = operand.values if operand.values.dtype == index.keys.dtype and operand.valid is None else None
             return ordered.propose(index, prepared, row_low, row_high, keys_by_row=by_row)
 

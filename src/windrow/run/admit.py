@@ -60,10 +60,13 @@ class Counts:
 
 @dataclass(eq=False)
 class Gate:
-    """The state of one stream's entrance; `watermark_us` is W_i, `waiting` what row windows hold back."""
+    """The state of one stream's entrance; `columns` enter it, those in `used` are the content the query sees;
+    `watermark_us` is W_i, `waiting` what row windows hold back.
+    """
 
     stream: Stream
     columns: tuple[Column, ...]
+    used: tuple[Column, ...]
     counts: Counts = field(default_factory=Counts)
     newest_us: int = NEVER_US
     watermark_us: int = NEVER_US
@@ -84,7 +87,7 @@ class Entry:
         self.evaluator: Evaluator = program.evaluator
         self.max_ahead_us = max_ahead_us
         self.set_aside = set_aside
-        self.gates = {s.name: Gate(s, program.spec.used_columns(s.name)) for s in program.spec.streams}
+        self.gates = {s.name: Gate(s, program.kept[s.name], program.used[s.name]) for s in program.spec.streams}
         self.row_windowed = tuple(s.name for s in program.spec.streams if s.window.rows is not None)
 
     def admit(
@@ -184,7 +187,7 @@ class Entry:
                 table = table.filter(chosen)
             else:
                 gate.waiting = []
-            admitted[name] = _by_content(table, gate.columns)
+            admitted[name] = _by_content(table, gate.used)
         times = {name: np.asarray(table.column(_TIME)) for name, table in admitted.items()}
         clocks: dict[str, dict[str, Array]] = {name: {} for name in admitted}
         names = list(admitted)
@@ -198,7 +201,7 @@ class Entry:
         """Apply filters, compute leaves, and keep what the layout asks for."""
         name = gate.stream.name
         layout, entrance = self.program.layouts[name], self.program.entrances[name]
-        frame = _Rows(gate.columns, table)
+        frame = _Rows(gate.used, table)
         keep = np.ones(len(frame), np.bool_)
         for condition in entrance.filters:
             keep &= self.evaluator.is_true(condition, frame)
@@ -210,7 +213,7 @@ class Entry:
                 keep &= operand.valid
         if not keep.all():
             gate.counts.filtered += int(len(keep) - keep.sum())
-            frame = _Rows(gate.columns, table.filter(pa.array(keep)))
+            frame = _Rows(gate.used, table.filter(pa.array(keep)))
             clocks = {counted: clock[keep] for counted, clock in clocks.items()}
         operands = tuple(self._leaf(leaf, frame) for leaf in layout.operands)
         columns = tuple(frame.array(column) for column in layout.columns)
@@ -226,10 +229,10 @@ _TIME = "\0event time"
 
 
 class _Rows:
-    """Rows of one stream, as a frame."""
+    """Rows of one stream, as a frame; `used` are the columns that make up their content."""
 
-    def __init__(self, columns: Sequence[Column], table: pa.Table) -> None:
-        self.columns = columns
+    def __init__(self, used: Sequence[Column], table: pa.Table) -> None:
+        self.used = used
         self.table = table
         self.times_us = np.ascontiguousarray(np.asarray(table.column(_TIME)))
         self._operands: dict[Expression, Operand] = {}
@@ -256,14 +259,14 @@ class _Rows:
 
 
 def conform(gate: Gate, table: pa.Table) -> pa.Table:
-    """The columns the query uses, each in its delivery form; anything else than the declared types is refused."""
+    """The columns that enter, each in its delivery form; anything else than the declared types is refused."""
     arrays = []
     for column in gate.columns:
         if column.name not in table.schema.names:
             raise InputError(
                 f"pushed rows have no column '{column.name}'",
                 place=f"stream {gate.stream.name}",
-                hint="push all columns the query uses",
+                hint="push all columns the query uses, or keeps",
             )
         chunked = table.column(column.name)
         found = types.from_arrow(chunked.type)
@@ -343,7 +346,7 @@ def _rows_up_to(times: Mapping[str, Array], counted: str, name: str, names: Sequ
 def _content_hash(frame: _Rows) -> Array:
     """A hash of all the query reads of a row, the same wherever and whenever the row is processed."""
     parts = [frame.times_us]
-    for column in frame.columns:
+    for column in frame.used:
         if column.type.kind is Kind.OTHER:
             continue
         operand = from_arrow(frame.array(column), column.type)

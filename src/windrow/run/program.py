@@ -1,7 +1,8 @@
 """The program: a query and its plan made ready to run.
 
     spec + plan ──▶ what rows enter the windows        filters and required leaves, one list a stream
-                    what the windows hold               a layout a stream
+                    what the windows hold               a layout a stream: what the query uses, or every column
+                    what travels between steps          a part of the layout: what later steps and results read
                     how each driver's path is probed    a list of steps a driver
                     what comes out                      the SELECT list
 
@@ -13,14 +14,16 @@ checks for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
-from windrow.errors import PlanError, QueryError
+from windrow.errors import PlanError, QueryError, UsageError
 from windrow.plan.drivers import known_policy
 from windrow.plan.methods import known_methods
 from windrow.plan.plan import Plan, Step
 from windrow.probe.evaluate import Evaluator
+from windrow.probe.indexes import IndexKey
 from windrow.probe.step import Leaves, StepProbe
 from windrow.query import types
 from windrow.query.expression import Call, Column, Expression, columns_of, streams_of, walk
@@ -37,6 +40,7 @@ from windrow.query.predicate import (
 )
 from windrow.query.spec import Output, QuerySpec
 from windrow.query.types import BIGINT, Kind
+from windrow.store.codec import part_of
 from windrow.store.operand import Form, form_of
 from windrow.store.segment import Layout
 
@@ -45,6 +49,17 @@ SEARCHES: dict[str, tuple[type[Search], ...]] = {
     "hashed": (Equality,), "sorted": (Range,), "matrix": (Similarity,), "loop": (), "opaque": (),
 }  # fmt: skip
 """What each method searches by."""
+
+Keep: TypeAlias = Literal["used", "all"]
+"""Which columns enter the windows: those the query uses, or all, so that another SELECT list can use others later."""
+
+
+def kept_columns(spec: QuerySpec, name: str, keep: Keep) -> tuple[Column, ...]:
+    """The columns of a stream that enter, its event time first."""
+    if keep not in get_args(Keep):
+        raise UsageError(f"there is nothing to keep called '{keep}'", hint=f"choose of {', '.join(get_args(Keep))}")
+    used = spec.used_columns(name)
+    return used if keep == "used" else tuple(dict.fromkeys((used[0], *spec.stream(name).columns)))
 
 
 def row_id(column: Column) -> Expression:
@@ -62,14 +77,21 @@ class Entrance:
 
 @dataclass
 class Program:
-    """A query made ready under a plan. `evaluator` counts faults over the life of the program."""
+    """A query made ready under a plan. `evaluator` counts faults over the life of the program.
+
+    `carried` says for each driver, and each step of its path, what partial results bring there of their members;
+    `indexes` which indexes of a stream's segments steps ask for.
+    """
 
     spec: QuerySpec
     plan: Plan
     arrow_types: dict[Column, pa.DataType]
+    keep: Keep = "used"
     evaluator: Evaluator = field(init=False)
 
     def __post_init__(self) -> None:
+        self.used = {stream.name: self.spec.used_columns(stream.name) for stream in self.spec.streams}
+        self.kept = {stream.name: kept_columns(self.spec, stream.name, self.keep) for stream in self.spec.streams}
         _check_plan(self.spec, self.plan)
         self.evaluator = Evaluator(self.spec.functions)
         self.conjuncts = tuple(with_token_sets(conjunct) for conjunct in self.spec.conjuncts)
@@ -81,6 +103,9 @@ class Program:
         self.layouts = {stream.name: self._layout(stream.name, leaves) for stream in self.spec.streams}
         self.entrances = {stream.name: self._entrance(stream.name, required) for stream in self.spec.streams}
         self.steps = {path.driver: tuple(self._step(step) for step in path.steps) for path in self.plan.paths}
+        self.carried = {path.driver: self._carried(path.steps) for path in self.plan.paths}
+        self.indexes = {stream.name: self._indexes(stream.name) for stream in self.spec.streams}
+        self._parts: dict[tuple[str, tuple[str, ...]], Layout] = {}
         self.schema = pa.schema([pa.field(output.name, self._arrow_type(output.expression)) for output in self.outputs])
 
     @property
@@ -89,15 +114,40 @@ class Program:
         nodes = (node for output in self.outputs for node in walk(output.expression))
         return any(isinstance(node, Call) and node.function == "result_id" for node in nodes)
 
+    def part(self, name: str, fields: tuple[str, ...]) -> Layout:
+        """What of a stream's layout a message with these fields holds."""
+        key = (name, fields)
+        if key not in self._parts:
+            self._parts[key] = part_of(self.layouts[name], fields)
+        return self._parts[key]
+
     def _layout(self, name: str, leaves: tuple[Expression, ...]) -> Layout:
-        delivered = dict.fromkeys(
-            column for output in self.outputs for column in columns_of(output.expression) if column.stream == name
-        )
+        columns = self._delivered(name) if self.keep == "used" else self.kept[name]
         operands = [leaf for leaf in leaves if streams_of(leaf) == {name}]
         if self.wants_id:
-            stream = self.spec.stream(name)
-            operands.append(row_id(stream.column(stream.time)))
-        return Layout(tuple(delivered), tuple(operands))
+            operands.append(row_id(self._time(name)))
+        return Layout(columns, tuple(operands))
+
+    def _delivered(self, name: str) -> tuple[Column, ...]:
+        """The columns of a stream that the SELECT list reads."""
+        read = (column for output in self.outputs for column in columns_of(output.expression))
+        return tuple(dict.fromkeys(column for column in read if column.stream == name))
+
+    def _carried(self, steps: tuple[Step, ...]) -> tuple[dict[str, Layout], ...]:
+        """For each step of a path: of every stream, the columns results read and the leaves this and later steps do."""
+        ids = {row_id(self._time(name)) for name in self.layouts} if self.wants_id else set()
+        carried = []
+        for number in range(len(steps)):
+            read = {leaf for step in steps[number:] for n in step.conjuncts for leaf in leaves_of(self.conjuncts[n])}
+            carried.append({
+                name: Layout(self._delivered(name), tuple(each for each in layout.operands if each in read | ids))
+                for name, layout in self.layouts.items()
+            })  # fmt: skip
+        return tuple(carried)
+
+    def _indexes(self, name: str) -> tuple[IndexKey, ...]:
+        steps = (step for steps in self.steps.values() for step in steps if step.target == name)
+        return tuple(dict.fromkeys(key for step in steps if (key := step.index_key) is not None))
 
     def _entrance(self, name: str, required: frozenset[Expression]) -> Entrance:
         first = self.spec.streams[0].name

@@ -4,7 +4,7 @@
         clocks    one ascending row number a row-windowed stream (row windows are windows on another clock)
         columns   what results deliver, as Arrow arrays
         operands  what predicates read, one a leaf expression; a leaf that is a delivered column shares its memory
-        indexes   built on first use, kept with the segment
+        indexes   built on first use, or loaded where they are stored, and kept with the segment
 
 Order: a segment is made once, sorted, and never changed. Merging makes a new one from several; rows that can no
 longer take part in a result are left behind then.
@@ -14,24 +14,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.query.expression import Column, Expression
+from windrow.query.expression import Column, Expression, Literal
 from windrow.query.types import VARCHAR
 from windrow.store.operand import Array, Form, Operand, from_arrow, tokens_operand
 
 Index = TypeVar("Index")
 
 
-@dataclass(frozen=True, slots=True)
+def typed_text(expression: Expression) -> str:
+    """An expression with the types of all its parts: two with the same text compute the same.
+
+    >>> from windrow.query.types import DOUBLE
+    >>> typed_text(Column("a", "x", DOUBLE))
+    'a.x DOUBLE'
+    """
+    if isinstance(expression, Column | Literal):
+        return f"{expression} {expression.type}"
+    return f"{expression.function}({', '.join(map(typed_text, expression.arguments))}) {expression.type}"
+
+
+@dataclass(frozen=True)
 class Layout:
     """What the segments of a stream hold: the columns results deliver and the leaf expressions predicates read."""
 
     columns: tuple[Column, ...]
     operands: tuple[Expression, ...]
+
+    @cached_property
+    def column_texts(self) -> tuple[str, ...]:
+        """The columns as typed text: their names in files and messages."""
+        return tuple(map(typed_text, self.columns))
+
+    @cached_property
+    def operand_texts(self) -> tuple[str, ...]:
+        """The leaves as typed text."""
+        return tuple(map(typed_text, self.operands))
 
     def slot(self, expression: Expression) -> int | None:
         """The place of a leaf among the operands."""
@@ -40,7 +63,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Rows in order of event time; `level` counts the merges behind it."""
+    """Rows in order of event time; `level` counts the merges behind it, `stored` loads indexes that lie in files."""
 
     layout: Layout
     time_us: Array
@@ -49,6 +72,7 @@ class Segment:
     operands: tuple[Operand, ...]
     level: int = 0
     indexes: dict[object, Any] = field(default_factory=dict)
+    stored: Mapping[object, Callable[[], Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.time_us)
@@ -71,9 +95,9 @@ class Segment:
         return int(self.time_us.nbytes + clocks + operands + columns)
 
     def index(self, key: object, build: Callable[[], Index]) -> Index:
-        """The index known under `key`, built on first use."""
+        """The index known under `key`: loaded or built on first use."""
         if key not in self.indexes:
-            self.indexes[key] = build()
+            self.indexes[key] = self.stored.get(key, build)()
         found: Index = self.indexes[key]
         return found
 

@@ -1,6 +1,7 @@
 """Storage: whole objects below one address, on this machine or anywhere Arrow reaches.
 
     put, writing    an object appears whole, when it is complete, or not at all
+    put_new         the same, only if there is none of that name
     get, find       its bytes
     fetch           a path it can be mapped from: its own, or that of a copy in this process's cache
     list, delete
@@ -29,7 +30,8 @@ import re
 import secrets
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, TypeAlias
@@ -43,6 +45,8 @@ from windrow.store.cache import forget_copy, process_cache
 
 CACHE_BYTES = 4 * 2**30
 _COPIED_BYTES = 4 * 2**20
+_DELETED_AT_ONCE = 8
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """What Hadoop calls a scheme, where Arrow has another word for it."""
@@ -59,6 +63,22 @@ class Storage(ABC):
         """Make or replace an object."""
         with self.writing(name) as sink:
             sink.write(data)
+
+    def put_new(self, name: str, data: Data) -> bool:
+        """Make an object if there is none of that name; whether this call made it.
+
+        Where the address has no such call, it is looked for before and after: of two that put at once, the one whose
+        bytes were replaced learns it, unless it looked before the other wrote.
+        """
+        if self.find(name) is not None:
+            return False
+        self.put(name, data)
+        return self.find(name) == bytes(data)
+
+    def delete_all(self, names: Iterable[str]) -> None:
+        """Remove objects, as `delete` does."""
+        for name in names:
+            self.delete(name)
 
     def get(self, name: str) -> bytes:
         """The bytes of an object."""
@@ -177,6 +197,25 @@ class LocalStorage(Storage):
                 part.unlink(missing_ok=True)
                 raise
 
+    def put_new(self, name: str, data: Data) -> bool:
+        path = self.local(name)
+        part = path.with_name(f".{secrets.token_hex(8)}.part")
+        with telling(self.address, name, "written"):
+            _make_private(path.parent)
+            try:
+                with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as sink:  # noqa: PTH123 - a descriptor
+                    sink.write(data)
+                path.hardlink_to(part)  # unlike a rename, it never replaces
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                return super().put_new(name, data)
+            finally:
+                part.unlink(missing_ok=True)
+        return True
+
     def find(self, name: str) -> bytes | None:
         path = self.local(name)
         with telling(self.address, name, "read"), suppress(FileNotFoundError):
@@ -253,6 +292,10 @@ class RemoteStorage(Storage):
         forget_copy(self.address, name)
         with telling(self.address, name, "deleted"), suppress(FileNotFoundError):
             self.filesystem.delete_file(path)
+
+    def delete_all(self, names: Iterable[str]) -> None:
+        with ThreadPoolExecutor(_DELETED_AT_ONCE) as pool:
+            list(pool.map(self.delete, names))
 
     def fetch(self, name: str) -> Path:
         path = self._path(name)

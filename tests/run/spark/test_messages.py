@@ -26,12 +26,8 @@ from windrow.run.spark.messages import (
     SCHEMA,
     Message,
     as_batch,
-    batch_segment,
     bytes_partial,
-    from_bytes,
     partial_bytes,
-    segment_batch,
-    to_bytes,
 )
 from windrow.store.operand import Form
 from windrow.store.segment import Segment
@@ -43,54 +39,6 @@ SELECT = (
 )
 WHERE = """a.i32 + 1 < b.i32 AND a.s < b.s AND a.f32 < b.f32 AND cosine(a.w, b.w) > 0 AND jaccard(a.s, b.s) > 0
     AND (a.t8 IS NULL OR b.t8 > 0) AND (a.k = b.k OR a.flag)"""
-
-
-def contents(segment: Segment) -> list[list[Any]]:
-    """All values of a segment, in order."""
-    parts: list[list[Any]] = [segment.time_us.tolist(), *(clock.tolist() for clock in segment.clocks.values())]
-    parts += [[repr(value) for value in plain(column)] for column in segment.columns]
-    pairs = zip(segment.operands, segment.layout.operands, strict=True)
-    return parts + [values_of(operand, leaf) for operand, leaf in pairs]
-
-
-def received(segment: Segment, level: int = 0) -> Segment:
-    return batch_segment(from_bytes(to_bytes(segment_batch(segment))), segment.layout, level)
-
-
-@pytest.mark.parametrize("first_clock", [None, 7])
-@pytest.mark.parametrize("rows", [0, 1, 60])
-def test_segments_arrive_as_they_were_sent(rows: int, first_clock: int | None) -> None:
-    sent = segment_of(list(range(-5, rows - 5)), seed=rows, first_clock=first_clock)
-    found = received(sent, level=3)
-    assert contents(found) == contents(sent)
-    assert (found.level, list(found.clocks)) == (3, list(sent.clocks))
-    assert {operand.form for operand in found.operands} == set(Form)
-    for before, after in zip(sent.operands, found.operands, strict=True):
-        assert [array.dtype for array in after.arrays] == [array.dtype for array in before.arrays]
-        if rows == 60:
-            assert (before.valid is None) == (after.valid is None)
-    if rows == 60:
-        assert sum(operand.valid is not None for operand in sent.operands) >= 4  # NULLs were among them
-
-
-def test_rows_taken_from_a_segment_arrive_as_well() -> None:
-    sent = segment_of(list(range(60)), seed=2, first_clock=1)
-    rows = [3, 4, 31, 59]
-    found = batch_segment(from_bytes(to_bytes(segment_batch(sent).take(pa.array(rows)))), LAYOUT)
-    assert contents(found) == [[values[row] for row in rows] for values in contents(sent)]
-    part = batch_segment(from_bytes(to_bytes(segment_batch(sent).slice(11, 20))), LAYOUT)
-    assert contents(part) == [values[11:31] for values in contents(sent)]
-
-
-def test_a_leaf_that_is_delivered_travels_once_and_shares_memory() -> None:
-    sent = segment_of(list(range(60)), seed=4)
-    batch = segment_batch(sent)
-    shared = [slot for slot, leaf in enumerate(LAYOUT.operands) if leaf in LAYOUT.columns]
-    assert len(shared) == 2
-    assert not {f"operand {slot}" for slot in shared} & set(batch.schema.names)
-    found = received(sent)
-    text = LAYOUT.operands.index(Column("a", "s", LAYOUT.columns[2].type))
-    assert found.operands[text].arrow is found.columns[2]
 
 
 def program_of(window: str) -> Program:

@@ -23,13 +23,15 @@ from tests.oracle.duck import rows_of
 from tests.oracle.tables import table_of
 from windrow.plan.drivers import Order
 from windrow.plan.order import plan_query
-from windrow.plan.slices import time_slices
 from windrow.query.builder import Join
 from windrow.run.admit import Entry
 from windrow.run.program import Program
 from windrow.run.spark import messages, worker
-from windrow.run.spark.messages import COUNT, KEPT, PROBE, RESULT, STORE, Message
-from windrow.run.spark.worker import Job, enter, hop, pack, placed, results
+from windrow.run.spark.lanes import CLOCK, STREAM, Lanes
+from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED, STORE, Message
+from windrow.run.spark.results import Output, ResultFile, read_results
+from windrow.run.spark.worker import Job, enter, hop, placed
+from windrow.store import codec
 from windrow.store.files import SegmentFile
 from windrow.store.storage import LocalStorage
 
@@ -77,9 +79,11 @@ def batches_of(names: Iterable[str], rows: int = 22) -> list[dict[str, pa.Table]
 class Cluster:
     """A join run task by task."""
 
-    def __init__(self, query: Join, folder: Path, slices: int, fan_in: int = 3, expire: bool = True) -> None:
+    def __init__(
+        self, query: Join, folder: Path, slices: int, fan_in: int = 3, expire: bool = True, slice_by: str = "auto"
+    ) -> None:
         self.spec = query.spec()
-        self.plan = plan_query(self.spec)
+        self.plan = plan_query(self.spec, slices=slices, slice_by=slice_by)
         self.program = Program(self.spec, self.plan, {})
         self.names = tuple(stream.name for stream in self.spec.streams)
         self.storage = LocalStorage(folder)
@@ -90,6 +94,8 @@ class Cluster:
         self.merged = 0
         self.draw = np.random.default_rng(slices)
         self.attempts = (str(number) for number in itertools.count())
+        columns = {s.name: tuple(column.name for column in self.spec.used_columns(s.name)) for s in self.spec.streams}
+        self.lanes = Lanes(self.names, tuple({c: f"{name}.{c}" for c in columns[name]} for name in self.names))
 
     def job(self, batch: int, order: Order | None) -> Job:
         """The job of a batch, as a worker unpacks it."""
@@ -104,16 +110,23 @@ class Cluster:
             spec=self.spec,
             plan_text=self.plan.to_json(),
             arrow_types={},
+            keep="used",
+            key=repr((self.spec, self.plan)),
             batch=batch,
+            part=0,
+            from_us=None,
+            to_us=None,
             now_us=0,
-            rows=0,
             max_ahead_us=None,
             watermarks_us={name: gate.watermark_us for name, gate in self.entry.gates.items()},
             order=order,
-            slices={s.name: time_slices(self.slices, s.window.span_us) for s in self.spec.streams},
+            tasks=self.slices,
+            lanes=self.lanes,
             live=self.live,
             merges=merges,
             storage=self.storage,
+            output=Output(self.storage, "arrow"),
+            aside=None,
             run="run",
         )
         return unpacked(job)
@@ -122,24 +135,28 @@ class Cluster:
         """The messages of new rows: made by tasks, or by the driver program if a window counts rows."""
         if self.entry.row_windowed:
             segments = self.entry.admit({name: [table] for name, table in pushed.items()}, 0)
-            return [m for name, rows in segments.items() if len(rows) for m in placed(job, self.program, name, rows)]
-        blobs = [worker.blob_batch([(-1, 7, None)])]  # type: ignore[list-item] # the clock's row has no blob
+            return [m for name, rows in segments.items() if len(rows) for m in placed(self.program, name, rows)]
+        parts = [pa.record_batch({STREAM: pa.array([CLOCK], pa.int32())})]
         for number, name in enumerate(self.names):
-            used = tuple(column.name for column in self.spec.used_columns(name))
-            parts = pushed[name].to_batches(max_chunksize=9)
-            blobs.extend(pack(used, number, largest_bytes=400)(iter(parts)))
-        return [m for blob in blobs for m in received(enter(job)(iter([blob])))]
+            for part in pushed[name].to_batches(max_chunksize=9):
+                lanes = {lane: part.column(column) for column, lane in self.lanes.columns[number].items()}
+                parts.append(pa.record_batch({STREAM: pa.array([number] * len(part), pa.int32()), **lanes}))
+        return [m for part in parts for m in received(enter(job, self.attempt(0))(iter([part])))]
 
-    def shuffled(self, sent: list[Message]) -> Iterator[list[Message]]:
-        """The messages of each slice, in any order."""
-        for place in sorted({message.slice for message in sent}):
+    def attempt(self, mine: int) -> worker.Attempt:
+        """Who a task is."""
+        return lambda: (mine, next(self.attempts))
+
+    def shuffled(self, sent: list[Message]) -> Iterator[tuple[int, list[Message]]]:
+        """Each task's number, and the messages of its slice in any order."""
+        for place in range(self.slices):
             here = [message for message in sent if message.slice == place]
-            yield [here[k] for k in self.draw.permutation(len(here))]
+            yield place, [here[k] for k in self.draw.permutation(len(here))]
 
-    def hopped(self, job: Job, number: int, found: list[Message]) -> list[Message]:
+    def hopped(self, job: Job, number: int, mine: int, found: list[Message]) -> list[Message]:
         """What a task makes of the messages of one slice."""
         cuts = [found[:1], found[1:]]
-        task = hop(job, number, lambda: next(self.attempts))
+        task = hop(job, number, self.attempt(mine))
         return received(task(iter([messages.as_batch(cut) for cut in cuts])))
 
     def run(self, batch: int, pushed: Mapping[str, pa.Table], order: Order | None = None) -> pa.Table:
@@ -148,11 +165,16 @@ class Cluster:
         sent = self.entered(job, pushed)
         for number in range(len(self.names) - 1):
             assert {message.slice for message in sent} <= set(range(self.slices))
-            sent = [m for found in self.shuffled(sent) for m in self.hopped(job, number, found)]
-        assert {message.kind for message in sent} <= {COUNT, KEPT, RESULT}
+            sent = [m for mine, found in self.shuffled(sent) for m in self.hopped(job, number, mine, found)]
+        assert {message.kind for message in sent} <= {COUNT, KEPT, RESULT, STAGED, DONE}
         self.commit(job, sent)
-        task = results(self.program.schema)
-        return pa.Table.from_batches(list(task(iter([messages.as_batch(sent)]))), self.program.schema)
+        parts = [
+            m.payload if m.kind == RESULT else ResultFile(**json.loads(m.payload))
+            for m in sent if m.kind in (RESULT, STAGED)
+        ]  # fmt: skip
+        schema = self.program.schema
+        found = [batch for part in parts for batch in read_results(self.storage, schema, part)]
+        return pa.Table.from_batches(found, schema)
 
     def commit(self, job: Job, told: list[Message]) -> None:
         """Carry on what tasks tell of: watermarks and segments."""
@@ -160,8 +182,8 @@ class Cluster:
         for message in told:
             if message.kind == COUNT:
                 gate, value = self.entry.gates[message.path], json.loads(message.payload)
-                gate.newest_us = max(gate.newest_us, value.pop("newest_us"))
-                for field, amount in value.items():
+                gate.newest_us = max(gate.newest_us, value["newest_us"])
+                for field, amount in value["counts"].items():
                     setattr(gate.counts, field, getattr(gate.counts, field) + amount)
             elif message.kind == KEPT:
                 value = json.loads(message.payload)
@@ -192,7 +214,7 @@ def unpacked(job: Job) -> Job:
 
 def received(batches: Iterator[pa.RecordBatch]) -> list[Message]:
     """Messages on their way: each batch as the next task gets it."""
-    held = [messages.from_bytes(messages.to_bytes(batch)) for batch in batches]
+    held = [codec.from_bytes(codec.to_bytes(batch)) for batch in batches]
     assert all(batch.schema == messages.SCHEMA for batch in held)
     return [Message(**row) for batch in held for row in batch.to_pylist()]
 
@@ -269,7 +291,7 @@ def contents(found: list[Message], kind: int) -> Counter[Any]:
     rows: Counter[Any] = Counter()
     for message in found:
         if message.kind == kind:
-            rows += rows_of(pa.Table.from_batches([messages.from_bytes(message.payload)]))
+            rows += rows_of(pa.Table.from_batches([codec.from_bytes(message.payload)]))
     return rows
 
 
@@ -331,7 +353,7 @@ def test_packing_cuts_rows_into_blobs_and_keeps_them(largest_bytes: int) -> None
         for batch in pack(columns, 4, largest_bytes)(iter([*table.to_batches(20), table.to_batches()[0].slice(0, 0)]))
         for row in batch.to_pylist()
     ]
-    parts = [messages.from_bytes(row["blob"]) for row in blobs]
+    parts = [codec.from_bytes(row["blob"]) for row in blobs]
     assert rows_of(pa.Table.from_batches(parts)) == rows_of(table.select(list(columns)))
     assert [row["rows"] for row in blobs] == [len(part) for part in parts]
     assert {row["stream"] for row in blobs} == {4}

@@ -29,7 +29,7 @@ class RunningJoin:
 
     def explain(self) -> str:
         """The plan: what each driver probes, by which method, and why."""
-        lines = [f"slices by event time: {self._runner.setting.slices}"]
+        lines = [f"slices by event time: {self._runner.plan.slices.count}"]
         for path in self._runner.setting.plan.paths:
             lines += [f"{path.driver} probes {step.stream}: {step.method} ({step.why})" for step in path.steps]
         return "\n".join(lines)

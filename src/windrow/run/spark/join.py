@@ -29,6 +29,7 @@ from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
+from windrow.run.program import Keep, kept_columns
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.lanes import Lanes, in_lanes
 from windrow.run.spark.query import BatchRunner, Setting, Sink
@@ -66,11 +67,15 @@ class SparkJoin(Join):
         checkpoint: str | Path,
         trigger: str = "1 second",
         slices: int | None = None,
+        slice_by: str = "auto",
+        keep: Keep = "all",
         policy: str = "timestamp",
         max_ahead: str | None = "1 day",
     ) -> RunningJoin:
         """Start the join. `trigger` is a span or "available now"; `slices` the number of parts probed side by side (by
-        default Spark's parallelism); `max_ahead` how far ahead of the clock a row may be (None: any).
+        default Spark's parallelism), `slice_by` what they are cut by (time, hash, range; auto: what ships least);
+        `keep` whether stored rows hold all columns, so that the SELECT list may change later, or those it uses;
+        `max_ahead` how far ahead of the clock a row may be (None: any).
         """
         spec = self.spec()
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
@@ -79,16 +84,18 @@ class SparkJoin(Join):
             raise UsageError("this join has no streaming DataFrames", hint="run it with windrow.local(query)")
         spark = first.sparkSession
         storage = open_storage(f"{checkpoint}/windrow")
-        frame, lanes = united(spark, spec, frames)
+        frame, lanes = united(spark, spec, frames, keep)
         setting = Setting(
             spec=spec,
-            plan=plan_query(spec, policy=policy),
+            plan=plan_query(
+                spec, policy=policy, slices=slices or spark.sparkContext.defaultParallelism, slice_by=slice_by
+            ),
             arrow_types=_arrow_types(self.sources, spec),
             storage=storage,
             lanes=lanes,
             output=Output(storage, "arrow"),
             sink=_path_sink(str(sink)) if isinstance(sink, (str, Path)) else _frame_sink(sink),
-            slices=slices or spark.sparkContext.defaultParallelism,
+            keep=keep,
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
         )
         runner = BatchRunner(setting)
@@ -100,12 +107,14 @@ class SparkJoin(Join):
         return RunningJoin(timed.start(), runner)
 
 
-def united(spark: SparkSession, spec: QuerySpec, frames: Mapping[str, DataFrame]) -> tuple[DataFrame, Lanes]:
+def united(
+    spark: SparkSession, spec: QuerySpec, frames: Mapping[str, DataFrame], keep: Keep = "all"
+) -> tuple[DataFrame, Lanes]:
     """All streams as one, and the clock, which makes batches come while nothing else does."""
     register(spark)
     clock = spark.readStream.format("windrow-clock").load()
     used = [
-        (stream.name, frames[stream.source].select(*(f"`{c.name}`" for c in spec.used_columns(stream.name))))
+        (stream.name, frames[stream.source].select(*(f"`{c.name}`" for c in kept_columns(spec, stream.name, keep))))
         for stream in spec.streams
     ]
     return in_lanes(used, clock)

@@ -15,35 +15,36 @@ probing is shared out as ever.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
-from windrow.errors import StateError
 from windrow.plan.drivers import Load, Order, order_of_drivers
 from windrow.plan.plan import Plan
-from windrow.plan.slices import time_slices
+from windrow.plan.slices import Slices
 from windrow.query.expression import Column
-from windrow.query.spec import UNBOUNDED, QuerySpec
+from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
-from windrow.run.program import Program
+from windrow.run.program import Keep, Program
 from windrow.run.spark import messages, worker
+from windrow.run.spark.journal import Journal, is_done
 from windrow.run.spark.lanes import CLOCK, STREAM, Lanes, cuts_of
 from windrow.run.spark.messages import COUNT, DONE, KEPT, RESULT, STAGED, Message
+from windrow.run.spark.question import check_same, question_of
 from windrow.run.spark.results import Output, ResultFile, Results
-from windrow.run.spark.state import Commit, Gate, Ledgers, Live
+from windrow.run.spark.state import Commit, Gate, Live
+from windrow.run.spark.upkeep import Kept, after_batch, merges_of
 from windrow.store.files import SegmentFile
 from windrow.store.storage import Storage
-from windrow.store.window import FAN_IN, SPAN_SHARE
 
 Sink = Callable[[Results, int], None]
 MOST_ROWS = 2_000_000
@@ -65,9 +66,9 @@ class Setting:
     lanes: Lanes
     output: Output
     sink: Sink
-    slices: int
     max_ahead_us: int | None
     aside: Output | None = None
+    keep: Keep = "used"
     most_rows: int = MOST_ROWS
     clock: Callable[[], float] = time.time
 
@@ -81,8 +82,8 @@ class Told:
     inline: list[pa.Table] = field(default_factory=list)
     aside: dict[str, list[ResultFile]] = field(default_factory=dict)
     seconds: float = 0.0
-    written: set[str] = field(default_factory=set)
-    """Segments that were written in this batch."""
+    dying: set[str] = field(default_factory=set)
+    """Objects that this batch is the last to need."""
 
 
 class BatchRunner:
@@ -90,31 +91,30 @@ class BatchRunner:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.program = Program(setting.spec, setting.plan, dict(setting.arrow_types))
-        self.ledgers = Ledgers(setting.storage)
-        self.slices = {s.name: time_slices(setting.slices, s.window.span_us) for s in setting.spec.streams}
+        self._take_plan(setting.plan)
+        self.question = question_of(self.program)
+        self.journal = Journal(setting.storage)
         self.run_name = uuid.uuid4().hex[:8]
+        self.query = ""
         self.last: Commit | None = None
         self.progress: deque[dict[str, Any]] = deque(maxlen=REMEMBERED_BATCHES)
         self._seconds_a_row = SECONDS_A_ROW
-        plan_text = setting.plan.to_json()
-        self._plan_text = plan_text
-        self._key = hashlib.sha256(
-            repr((setting.spec, plan_text, sorted(map(str, setting.arrow_types.items())))).encode()
-        ).hexdigest()
 
-    @property
-    def fingerprint(self) -> str:
-        """What has to stay the same for a checkpoint to be of use: streams, windows, condition, slices."""
-        spec = self.setting.spec
-        return repr((spec.streams, [str(conjunct) for conjunct in spec.conjuncts], self.setting.slices))
+    def _take_plan(self, plan: Plan) -> None:
+        setting = self.setting
+        self.plan = plan
+        self.program = Program(setting.spec, plan, dict(setting.arrow_types), setting.keep)
+        self._plan_text = plan.to_json()
+        types = sorted(f"{column} {kind}" for column, kind in setting.arrow_types.items())
+        self._key = sha256(repr((setting.spec, self._plan_text, types, setting.keep)).encode()).hexdigest()
 
     def run(self, frame: DataFrame, batch: int) -> None:
         """Run one micro-batch, unless the state already has it."""
+        spark = frame.sparkSession
+        self.query = spark.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
         if self._is_done(batch):
             return
         watch = Stopwatch()
-        spark = frame.sparkSession
         spark.conf.set("spark.sql.adaptive.enabled", "false")
         spark.conf.set("spark.sql.shuffle.partitions", "1")
         frame = frame.persist()
@@ -159,19 +159,12 @@ class BatchRunner:
 
     def _is_done(self, batch: int) -> bool:
         if self.last is None:
-            self.last = self.ledgers.commit(batch) or self.ledgers.commit(batch - 1)
-        if self.last is None:
-            if batch > 0:
-                message = f"batch {batch} is due, but the state has neither it nor the one before"
-                raise StateError(message, hint="use the state that belongs to this checkpoint")
-            self.last = Commit(-1, self.fingerprint)
-        if self.last.fingerprint != self.fingerprint:
-            message = f"the checkpoint belongs to another query: {_difference(self.last.fingerprint, self.fingerprint)}"
-            raise StateError(message, hint="start with a new checkpoint")
-        if batch not in (self.last.batch, self.last.batch + 1):
-            message = f"batch {batch} is due after batch {self.last.batch}"
-            raise StateError(message, hint="use the state that belongs to this checkpoint")
-        return batch == self.last.batch
+            self.last = self.journal.last(batch) or Commit(-1, self.question)
+            check_same(self.last.question, self.question)
+            if self.last.slices is not None:  # stored rows lie where the plan of their time put them
+                self._take_plan(replace(self.plan, slices=Slices.from_values(self.last.slices)))
+            self.journal.sweep(self.last)
+        return is_done(self.last, batch, self.query)
 
     def _counted(self, frame: DataFrame) -> dict[str, int]:
         """Rows of each stream."""
@@ -180,7 +173,7 @@ class BatchRunner:
 
     def _planned(self, batch: int, frame: DataFrame, rows: Mapping[str, int]) -> dict[str, Any]:
         """The plan that was written for a batch, or one that is written now."""
-        plan = self.ledgers.plan(batch)
+        plan = self.journal.plan(batch)
         if plan is None:
             last = self._state
             taken = sum(rows.values())
@@ -189,11 +182,11 @@ class BatchRunner:
                 "now_us": max(last.now_us, int(self.setting.clock() * 1_000_000)),
                 "rows": taken,
                 "order": self._order(rows, batch),
-                "tasks": 1 if small else self.setting.slices,
+                "tasks": 1 if small else self.plan.slices.count,
                 "cuts": self._cuts(frame, taken),
-                "merges": self._merges(last.live),
+                "merges": merges_of(last.live, self.setting.spec),
             }
-            self.ledgers.write_plan(batch, plan)
+            plan = self.journal.write_plan(batch, plan)
         return plan
 
     def _cuts(self, frame: DataFrame, rows: int) -> tuple[int, ...]:
@@ -218,6 +211,7 @@ class BatchRunner:
             spec=self.setting.spec,
             plan_text=self._plan_text,
             arrow_types=self.setting.arrow_types,
+            keep=self.setting.keep,
             key=self._key,
             batch=batch,
             part=part,
@@ -229,7 +223,6 @@ class BatchRunner:
             order=None if plan["order"] is None else tuple(plan["order"]),
             tasks=int(plan["tasks"]),
             lanes=self.setting.lanes,
-            slices=self.slices,
             live=live,
             merges={int(p): {n: tuple(map(tuple, g)) for n, g in m.items()} for p, m in merges.items()},
             storage=self.setting.storage,
@@ -240,7 +233,7 @@ class BatchRunner:
 
     @property
     def _state(self) -> Commit:
-        return self.last or Commit(-1, self.fingerprint)
+        return self.last or Commit(-1, self.question)
 
     def _entrance(self, batch: int) -> Entry:
         """The entrances as the last batch left them."""
@@ -251,9 +244,12 @@ class BatchRunner:
             gate.heard_us, gate.counted = held.heard_us, held.counted
             for counted, amount in held.counts.items():
                 setattr(gate.counts, counted, amount)
-            waiting = self.ledgers.waiting(batch - 1, name) if entry.row_windowed else None
+            waiting = self.journal.waiting(batch - 1, name, self._columns(name)) if entry.row_windowed else None
             gate.waiting = [] if waiting is None else [waiting]
         return entry
+
+    def _columns(self, name: str) -> list[str]:
+        return [column.name for column in self.program.kept[name]]
 
     def _order(self, rows: Mapping[str, int], batch: int) -> Order | None:
         last = self._state
@@ -265,20 +261,7 @@ class BatchRunner:
             )
             for stream in self.setting.spec.streams
         }
-        return order_of_drivers(self.setting.plan.policy, loads, last.results, batch)
-
-    def _merges(self, live: Live) -> dict[int, dict[str, list[list[str]]]]:
-        """Which segments of each slice to merge in a batch: of sixteen of a tier, those that lie close together."""
-        merges: dict[int, dict[str, list[list[str]]]] = {}
-        for place, streams in live.items():
-            for name, files in streams.items():
-                window = self.setting.spec.stream(name).window
-                for level in sorted({file.level for file in files}):
-                    tier = [file for file in files if file.level == level]
-                    groups = _close(tier, window.span_us) if len(tier) >= FAN_IN else []
-                    if groups:
-                        merges.setdefault(place, {}).setdefault(name, []).extend(groups)
-        return merges
+        return order_of_drivers(self.plan.policy, loads, last.results, batch)
 
     def _ran(self, frame: DataFrame, job: worker.Job, entry: Entry) -> list[Row]:
         """Run the job over the packed rows, and return what its tasks tell."""
@@ -309,9 +292,9 @@ class BatchRunner:
         for name, segment in entry.admit(pushed, job.now_us, part=(job.from_us, job.to_us)).items():
             if len(segment):
                 sent = (
-                    worker.stored(job, name, segment)
+                    worker.stored(self.program, name, segment)
                     if job.tasks == 1
-                    else worker.placed(job, self.program, name, segment)
+                    else worker.placed(self.program, name, segment)
                 )
                 found.extend(sent)
         rows = [Row(**{**message._asdict(), "payload": bytearray(message.payload)}) for message in found]
@@ -319,7 +302,7 @@ class BatchRunner:
 
     def _settled(self, job: worker.Job, entry: Entry, live: Live, rows: Sequence[Row], told: Told) -> Live:
         """Take in what tasks tell: results to `told`, counts to the entrances; the segments that are live now."""
-        held = {place: {name: list(files) for name, files in streams.items()} for place, streams in live.items()}
+        kept: list[Kept] = []
         for row in rows:
             kind, payload = row["kind"], bytes(row["payload"])
             if kind == RESULT:
@@ -336,18 +319,12 @@ class BatchRunner:
                 self._heard(entry, row["path"], value, job.now_us)
                 told.aside.setdefault(row["path"], []).extend(ResultFile(**file) for file in value["aside"])
             elif kind == KEPT:
-                files = held.setdefault(row["slice"], {}).setdefault(row["path"], [])
-                kept = (file for file in files if file.name not in value["replaces"])
-                written = SegmentFile.from_fields(value["file"])
-                told.written.add(written.name)
-                files[:] = [*kept, written]
+                file, replaces = SegmentFile.from_fields(value["file"]), tuple(value["replaces"])
+                kept.append(Kept(row["slice"], row["path"], file, replaces))
         entry.advance(job.now_us)
-        return {
-            place: {
-                name: tuple(file for file in files if _needed(file, entry, name)) for name, files in streams.items()
-            }
-            for place, streams in held.items()
-        }
+        after, dying = after_batch(replace(self._state, live=live), kept, entry.expiry)
+        told.dying.update(dying)
+        return after
 
     @staticmethod
     def _heard(entry: Entry, stream: str, value: Mapping[str, Any], now_us: int) -> None:
@@ -363,13 +340,25 @@ class BatchRunner:
             name: Gate(g.newest_us, g.watermark_us, g.heard_us, g.counted, vars(g.counts))
             for name, g in entry.gates.items()
         }
-        commit = Commit(batch, self.fingerprint, plan["now_us"], last.results + told.results, gates, live)
-        commit = Commit(**{**vars(commit), "dying": tuple(sorted((last.names() | told.written) - commit.names()))})
+        if self.setting.output.storage is self.setting.storage:
+            told.dying.update(file.name for file in told.files)
+        commit = Commit(
+            batch,
+            self.question,
+            self.query,
+            self.run_name,
+            plan["now_us"],
+            last.results + told.results,
+            gates,
+            live,
+            tuple(sorted(told.dying)),
+            slices=asdict(self.plan.slices),
+        )
         for name, gate in entry.gates.items():
             for rows in gate.waiting[:1]:
-                self.ledgers.write_waiting(batch, name, rows)
-        self.ledgers.write_commit(commit)
-        self.ledgers.forget(batch - 2, tuple(entry.gates), last.dying)
+                self.journal.write_waiting(batch, name, rows)
+        self.journal.write_commit(commit)
+        self.journal.forget(batch - 2, tuple(entry.gates), last.dying)
         self.last = commit
 
 
@@ -387,27 +376,3 @@ class Stopwatch:
             yield
         finally:
             self.seconds[f"{name}_s"] = self.seconds.get(f"{name}_s", 0.0) + time.perf_counter() - started
-
-
-def _needed(file: SegmentFile, entry: Entry, name: str) -> bool:
-    cutoff_us, first_clock = entry.expiry(name)
-    return file.last_us >= cutoff_us and (first_clock <= 0 or file.clocks[name][1] >= first_clock)
-
-
-def _close(tier: Sequence[SegmentFile], span_us: int | None) -> list[list[str]]:
-    """The tier in groups of at least two that span at most a quarter of the window."""
-    widest_us = UNBOUNDED if span_us is None else span_us // SPAN_SHARE
-    groups: list[list[SegmentFile]] = []
-    for file in tier:
-        group = groups[-1] if groups else []
-        first_us, last_us = min(f.first_us for f in (*group, file)), max(f.last_us for f in (*group, file))
-        if group and last_us - first_us <= widest_us:
-            group.append(file)
-        else:
-            groups.append([file])
-    return [[file.name for file in group] for group in groups if len(group) > 1]
-
-
-def _difference(before: str, now: str) -> str:
-    start = next((k for k, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
-    return f"…{before[max(0, start - 20) : start + 40]}… became …{now[max(0, start - 20) : start + 40]}…"

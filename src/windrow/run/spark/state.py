@@ -1,36 +1,33 @@
-"""The state of a query between batches: segments in files, and one small commit file a batch.
+"""The state of a query between batches: what a commit says.
 
-    plans/K        written before batch K runs: its clock, its order of drivers, the merges to make
-    segments/…     written by tasks, never changed; part of the state once a commit names them
-    waiting/K-…    rows that row windows hold back after batch K
-    commits/K      written when batch K is done: live segments, watermarks, counters
+    live        the segments of each slice and stream, as files (`SegmentFile`)
+    gates       of each stream: newest event time, watermark, when it was heard last, counters
+    question    what has to stay the same (`windrow.run.spark.question`)
+    query, run  Spark's id of the query, which stays, and of the run, which a restart changes
+    slices, controller, ledger, outputs      values in JSON that others read and write
 
-If commit K exists, batch K is not run again. A commit holds the whole state, so a restart reads one file; folders are
-never listed to find out what is live. What a batch makes superfluous is deleted one batch later, when nothing can be
-run again that needs it.
+As text a commit is whole, or says only how its live segments differ from those of an earlier, whole one.
 """
 
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
-
 from windrow.errors import StateError
-from windrow.store.files import SegmentFile, read_segment
-from windrow.store.segment import Layout, Segment
-from windrow.store.storage import Storage
+from windrow.run.spark.question import Question
+from windrow.store.files import SegmentFile
 
-FORMAT_VERSION = 1
-CACHED_SEGMENTS = 4096
+FORMAT_VERSION = 2
 
 Live = Mapping[int, Mapping[str, tuple[SegmentFile, ...]]]
 """The segments of each slice and stream."""
+
+Pieces = Mapping[int, Mapping[str, Iterable[SegmentFile]]]
+
+_START_ANEW = "restore it from a copy, or start with a new checkpoint"
 
 
 @dataclass(frozen=True)
@@ -46,135 +43,141 @@ class Gate:
 
 @dataclass(frozen=True)
 class Commit:
-    """The state after batch `batch`; -1 before the first."""
+    """The state after batch `batch`; -1 before the first. `dying` are objects that this batch was the last to need."""
 
     batch: int
-    fingerprint: str
+    question: Question
+    query: str = ""
+    run: str = ""
     now_us: int = 0
     results: int = 0
     gates: Mapping[str, Gate] = field(default_factory=dict)
     live: Live = field(default_factory=dict)
     dying: tuple[str, ...] = ()
+    slices: Any = None
+    controller: Any = None
+    ledger: Any = None
+    outputs: tuple[Mapping[str, Any], ...] = ()
 
-    def to_json(self) -> str:
-        """The commit as text, with the version of its format."""
-        live = {
-            str(place): {name: [json.loads(file.to_json()) for file in files] for name, files in streams.items()}
-            for place, streams in self.live.items()
-        }
-        gates = {name: vars(gate) for name, gate in self.gates.items()}
-        return json.dumps({**vars(self), "version": FORMAT_VERSION, "live": live, "gates": gates})
+    def names(self) -> set[str]:
+        """The names of all objects that live segments consist of."""
+        return {name for _, _, file in each_file(self.live) for name in file.names}
+
+    def to_json(self, base: Commit | None = None) -> str:
+        """The commit as text, with the version of its format: whole, or by its difference from `base`."""
+        fields = {**vars(self), "version": FORMAT_VERSION, "question": self.question.to_fields()}
+        fields["gates"] = {name: vars(gate) for name, gate in self.gates.items()}
+        fields.pop("live")
+        if base is None:
+            fields["live"] = _rows(self.live)
+        else:
+            fields["base"] = base.batch
+            fields["removed"], fields["added"] = difference(base.live, self.live)
+            fields["added"] = _rows(fields["added"])
+        return json.dumps(fields, separators=(",", ":"))
 
     @staticmethod
-    def from_json(text: str) -> Commit:
-        """The commit that `to_json` wrote; another version is refused, and so is a damaged one."""
+    def from_json(text: str, base: Commit | None = None) -> Commit:
+        """The commit that `to_json` wrote, with the same base; another version is refused, and so is a damaged one."""
         try:
-            value: dict[str, Any] = json.loads(text)
-            version = value.pop("version")
+            fields: dict[str, Any] = json.loads(text)
+            version = fields["version"]
             if version != FORMAT_VERSION:
                 message = f"the checkpoint has format version {version}, this is {FORMAT_VERSION}"
                 raise StateError(message, hint="start with a new checkpoint, or with the version that wrote this one")
-            live = {
-                int(place): {
-                    name: tuple(SegmentFile.from_fields(file) for file in files) for name, files in streams.items()
-                }
-                for place, streams in value.pop("live").items()
-            }
-            gates = {name: Gate(**gate) for name, gate in value.pop("gates").items()}
-            return Commit(
-                batch=int(value["batch"]),
-                fingerprint=str(value["fingerprint"]),
-                now_us=int(value["now_us"]),
-                results=int(value["results"]),
-                gates=gates,
-                live=live,
-                dying=tuple(value["dying"]),
-            )
+            return _commit(fields, base)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, StateError):
-                raise
-            message = f"a commit file is damaged: {type(error).__name__} {error}"
-            raise StateError(message, hint="restore it from a copy, or start with a new checkpoint") from error
-
-    def names(self) -> set[str]:
-        """The names of all live segments."""
-        return {file.name for streams in self.live.values() for files in streams.values() for file in files}
+            raise StateError(f"a commit is damaged: {type(error).__name__} {error}", hint=_START_ANEW) from error
 
 
-class Ledgers:
-    """Plans and commits below a checkpoint's address."""
-
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
-
-    def plan(self, batch: int) -> dict[str, Any] | None:
-        """The plan that was written for a batch."""
-        name = f"plans/{batch}.json"
-        found = self.storage.find(name)
-        with self._sound(name):
-            return None if found is None else dict(json.loads(found))
-
-    def write_plan(self, batch: int, plan: Mapping[str, Any]) -> None:
-        self.storage.put(f"plans/{batch}.json", json.dumps(plan).encode())
-
-    def commit(self, batch: int) -> Commit | None:
-        """The commit of a batch."""
-        name = f"commits/{batch}.json"
-        found = self.storage.find(name)
-        with self._sound(name):
-            return None if found is None else Commit.from_json(found.decode())
-
-    def write_commit(self, commit: Commit) -> None:
-        self.storage.put(f"commits/{commit.batch}.json", commit.to_json().encode())
-
-    def waiting(self, batch: int, stream: str) -> pa.Table | None:
-        """The rows of a stream that were held back after a batch."""
-        name = f"waiting/{batch}-{stream}"
-        found = self.storage.find(name)
-        with self._sound(name):
-            return None if found is None else pa.ipc.open_stream(found).read_all()
-
-    def write_waiting(self, batch: int, stream: str, rows: pa.Table) -> None:
-        with self.storage.writing(f"waiting/{batch}-{stream}") as file, pa.ipc.new_stream(file, rows.schema) as writer:
-            writer.write_table(rows)
-
-    def forget(self, batch: int, streams: tuple[str, ...], segments: tuple[str, ...]) -> None:
-        """Delete what belongs to a batch that cannot be run again, and segments nobody names any more."""
-        for name in (
-            f"plans/{batch}.json",
-            f"commits/{batch}.json",
-            *(f"waiting/{batch}-{s}" for s in streams),
-            *segments,
-        ):
-            self.storage.delete(name)
-
-    @contextmanager
-    def _sound(self, name: str) -> Iterator[None]:
-        """Turns what reading a file that is not as it was written may raise into our error, with its place."""
-        try:
-            yield
-        except StateError as error:
-            raise StateError(error.message, place=self.storage.place(name), hint=error.hint) from error
-        except (ValueError, TypeError, OSError, StopIteration, pa.ArrowException) as error:
-            message = f"'{name}' is damaged: {str(error).partition(chr(10))[0]}"
-            hint = "restore it from a copy, or start with a new checkpoint"
-            raise StateError(message, place=self.storage.place(name), hint=hint) from error
+def base_of(text: str) -> int | None:
+    """The batch of the whole commit that the text of a commit builds on; None if it is whole itself."""
+    try:
+        found = json.loads(text).get("base")
+        return None if found is None else int(found)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StateError(f"a commit is damaged: {type(error).__name__} {error}", hint=_START_ANEW) from error
 
 
-_cache: OrderedDict[tuple[str, str], Segment] = OrderedDict()
+def each_file(live: Pieces) -> Iterator[tuple[int, str, SegmentFile]]:
+    """All live segments, with slice and stream."""
+    for place, streams in live.items():
+        for name, files in streams.items():
+            for file in files:
+                yield place, name, file
 
 
-def cached_segment(storage: Storage, file: SegmentFile, layout: Layout) -> Segment:
-    """A segment from its file. A worker keeps the ones it used last, with the indexes it built on them."""
-    key = (storage.place(file.name), file.name)
-    if key not in _cache:
-        _cache[key] = read_segment(storage, file, layout)
-        while len(_cache) > CACHED_SEGMENTS:
-            _cache.popitem(last=False)
-    _cache.move_to_end(key)
-    return _cache[key]
+def difference(before: Live, after: Live) -> tuple[list[str], dict[int, dict[str, list[SegmentFile]]]]:
+    """The names of the segments that are gone, and the new ones."""
+    held = {file.name for _, _, file in each_file(before)}
+    kept = {file.name for _, _, file in each_file(after)}
+    added: dict[int, dict[str, list[SegmentFile]]] = {}
+    for place, name, file in each_file(after):
+        if file.name not in held:
+            added.setdefault(place, {}).setdefault(name, []).append(file)
+    return sorted(held - kept), added
 
 
-def remember_segment(storage: Storage, file: SegmentFile, segment: Segment) -> None:
-    """Keep a segment that this worker has just written, so that it need not be read."""
-    _cache[(storage.place(file.name), file.name)] = segment
+def changed(before: Live, removed: Iterable[str], added: Pieces) -> Live:
+    """Live segments without those removed and with those added, behind the others of their slice and stream."""
+    gone = frozenset(removed)
+    live: dict[int, dict[str, tuple[SegmentFile, ...]]] = {}
+    for part in (before, added):
+        for place, streams in part.items():
+            for name, files in streams.items():
+                held = live.setdefault(place, {}).get(name, ())
+                live[place][name] = (*held, *(file for file in files if file.name not in gone))
+    filled = {place: {name: files for name, files in streams.items() if files} for place, streams in live.items()}
+    return {place: streams for place, streams in filled.items() if streams}
+
+
+def dying(last: Commit, written: Iterable[SegmentFile], live: Live) -> tuple[str, ...]:
+    """The objects that are not needed behind a batch which went from `last` to `live` and wrote segments besides."""
+    after = replace(last, live=live).names()
+    return tuple(sorted((last.names() | {name for file in written for name in file.names}) - after))
+
+
+def _rows(live: Pieces) -> dict[str, Any]:
+    return {
+        str(place): {name: [_row(file) for file in files] for name, files in streams.items()}
+        for place, streams in live.items()
+    }
+
+
+def _row(file: SegmentFile) -> list[Any]:
+    """A segment's fields without their names: there are many segments."""
+    row = [file.name, file.rows, file.bytes, file.first_us, file.last_us, file.level]
+    return [*row, dict(file.clocks), dict(file.indexes)] if file.clocks or file.indexes else row
+
+
+def _files(rows: Iterable[Iterable[Any]]) -> tuple[SegmentFile, ...]:
+    names = ("name", "rows", "bytes", "first_us", "last_us", "level", "clocks", "indexes")
+    return tuple(SegmentFile.from_fields(dict(zip(names, row, strict=False))) for row in rows)
+
+
+def _live(value: Mapping[str, Mapping[str, Any]]) -> Live:
+    return {int(place): {name: _files(rows) for name, rows in streams.items()} for place, streams in value.items()}
+
+
+def _commit(fields: dict[str, Any], base: Commit | None) -> Commit:
+    if "live" in fields:
+        live = _live(fields["live"])
+    elif base is None or base.batch != fields["base"]:
+        raise ValueError(f"it builds on commit {fields['base']}")
+    else:
+        live = changed(base.live, fields["removed"], _live(fields["added"]))
+    return Commit(
+        batch=int(fields["batch"]),
+        question=Question.from_fields(fields["question"]),
+        query=str(fields["query"]),
+        run=str(fields["run"]),
+        now_us=int(fields["now_us"]),
+        results=int(fields["results"]),
+        gates={name: Gate(**gate) for name, gate in fields["gates"].items()},
+        live=live,
+        dying=tuple(map(str, fields["dying"])),
+        slices=fields["slices"],
+        controller=fields["controller"],
+        ledger=fields["ledger"],
+        outputs=tuple(dict(each) for each in fields["outputs"]),
+    )

@@ -22,20 +22,24 @@ import pyarrow as pa
 
 from windrow.plan.drivers import Order
 from windrow.plan.plan import Plan
-from windrow.plan.slices import TimeSlices
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
 from windrow.run.batch import Position, probe_step, run_batch, time_reach
 from windrow.run.partial import Partial, View, first_partial
-from windrow.run.program import Program
+from windrow.run.program import Keep, Program
 from windrow.run.results import result_batch
 from windrow.run.spark import messages
+from windrow.run.spark.journal import segment_name
 from windrow.run.spark.lanes import Lanes
 from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED, STORE, Message
+from windrow.run.spark.placing import homes, visits
 from windrow.run.spark.results import Output, ResultFile, write_results
-from windrow.run.spark.state import Live, cached_segment, remember_segment
-from windrow.store.files import SegmentFile, write_segment
+from windrow.run.spark.segments import cached_segment, write_with_indexes
+from windrow.run.spark.state import Live
+from windrow.store import codec
+from windrow.store.files import SegmentFile
+from windrow.store.operand import Array
 from windrow.store.segment import Segment, merge
 from windrow.store.storage import Storage
 
@@ -52,6 +56,7 @@ class Job:
     spec: QuerySpec
     plan_text: str
     arrow_types: Mapping[Column, pa.DataType]
+    keep: Keep
     key: str
     batch: int
     part: int
@@ -63,7 +68,6 @@ class Job:
     order: Order | None
     tasks: int
     lanes: Lanes
-    slices: Mapping[str, TimeSlices]
     live: Live
     merges: Mapping[int, Mapping[str, tuple[tuple[str, ...], ...]]]
     storage: Storage
@@ -75,11 +79,6 @@ class Job:
     def names(self) -> tuple[str, ...]:
         return tuple(stream.name for stream in self.spec.streams)
 
-    @property
-    def places(self) -> range:
-        """All slices."""
-        return range(next(iter(self.slices.values())).count)
-
 
 _programs: dict[str, Program] = {}
 
@@ -87,8 +86,13 @@ _programs: dict[str, Program] = {}
 def program_of(job: Job) -> Program:
     """The query made ready, once a worker."""
     if job.key not in _programs:
-        _programs[job.key] = Program(job.spec, Plan.from_json(job.plan_text), dict(job.arrow_types))
+        _programs[job.key] = Program(job.spec, Plan.from_json(job.plan_text), dict(job.arrow_types), job.keep)
     return _programs[job.key]
+
+
+def places(program: Program) -> range:
+    """All slices."""
+    return range(program.plan.slices.count)
 
 
 _spared = False
@@ -114,7 +118,7 @@ def enter(job: Job, attempt: Attempt) -> Callable[[Batches], Batches]:
         yield messages.as_batch(counted)
         for name, segment in fresh.items():
             if len(segment):
-                for message in placed(job, program, name, segment):
+                for message in placed(program, name, segment):
                     yield messages.as_batch([message])
 
     return task
@@ -195,44 +199,42 @@ class _Aside:
         return found
 
 
-def placed(job: Job, program: Program, name: str, segment: Segment) -> Iterator[Message]:
+def placed(program: Program, name: str, segment: Segment) -> Iterator[Message]:
     """New rows as messages: to keep, to the slice of each; to probe, to all slices their first step reaches."""
-    yield from stored(job, name, segment)
+    yield from stored(program, name, segment)
     stream = program.spec.stream(name)
     views = {name: View(stream, (), segment)}
-    yield from _sent(job, program, name, 0, first_partial(views, name, segment))
+    yield from _sent(program, name, 0, first_partial(views, name, segment))
 
 
-def stored(job: Job, name: str, segment: Segment) -> Iterator[Message]:
+def stored(program: Program, name: str, segment: Segment) -> Iterator[Message]:
     """New rows as messages to the slices that keep them."""
-    for home, part in _by_home(job, name, segment):
-        yield Message(home, STORE, name, len(part), messages.to_bytes(messages.segment_batch(part)))
+    batch = codec.to_batch(segment)
+    for home, rows in _by_home(program, name, segment):
+        part = batch if len(rows) == len(segment) else batch.take(pa.array(rows))
+        yield Message(home, STORE, name, len(part), codec.to_bytes(part))
 
 
-def _by_home(job: Job, name: str, segment: Segment) -> Iterator[tuple[int, Segment]]:
+def _by_home(program: Program, name: str, segment: Segment) -> Iterator[tuple[int, Array]]:
     """The rows of a new segment, slice by slice."""
-    homes = job.slices[name].of(segment.time_us)
-    distinct = np.unique(homes)
-    if len(distinct) == 1:
-        yield int(distinct[0]), segment
-        return
-    batch = messages.segment_batch(segment)
-    for home in distinct:
-        yield int(home), messages.batch_segment(batch.take(pa.array(np.flatnonzero(homes == home))), segment.layout)
+    found = homes(program, program.plan.slices.of(name), segment)
+    for home in np.unique(found):
+        yield int(home), np.flatnonzero(found == home)
 
 
-def _sent(job: Job, program: Program, driver: str, number: int, partial: Partial) -> Iterator[Message]:
+def _sent(program: Program, driver: str, number: int, partial: Partial) -> Iterator[Message]:
     """Partial results as messages to the slices that step `number` of their path reaches."""
-    step = program.steps[driver][number]
+    step, carried = program.steps[driver][number], program.carried[driver][number]
+    slicing = program.plan.slices.of(step.target)
     for start in range(0, len(partial), LARGEST_MESSAGE_ROWS):
         chunk = partial.pick(np.arange(start, min(start + LARGEST_MESSAGE_ROWS, len(partial))))
         reach = time_reach(step, chunk, program.spec.stream(step.target))
-        visited = job.slices[step.target].visits(reach.low, reach.high)
-        everywhere = messages.partial_bytes(chunk) if visited.all(axis=0).any() else b""
+        visited = visits(program, slicing, step, chunk, reach)
+        everywhere = messages.partial_bytes(chunk, carried) if visited.all(axis=0).any() else b""
         for place in range(visited.shape[1]):
             rows = np.flatnonzero(visited[:, place])
             if len(rows):
-                payload = everywhere if len(rows) == len(chunk) else messages.partial_bytes(chunk.pick(rows))
+                payload = everywhere if len(rows) == len(chunk) else messages.partial_bytes(chunk.pick(rows), carried)
                 yield Message(place, PROBE, driver, len(rows), payload)
 
 
@@ -244,7 +246,7 @@ def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]
         spare_collector()
         program = program_of(job)
         mine, name = attempt()
-        by_slice: dict[int, list[Message]] = {place: [] for place in job.places if place % job.tasks == mine}
+        by_slice: dict[int, list[Message]] = {place: [] for place in places(program) if place % job.tasks == mine}
         for message in _messages_of(batches):
             by_slice.setdefault(message.slice, []).append(message)
         probes: list[tuple[Message, Mapping[str, View]]] = []
@@ -257,7 +259,7 @@ def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]
         )
         if number + 2 < len(job.names):
             for message, block in extended:
-                for sent in _sent(job, program, message.path, number + 1, block):
+                for sent in _sent(program, message.path, number + 1, block):
                     yield messages.as_batch([sent])
         else:
             yield messages.as_batch(_found(job, program, mine, name, (block for _, block in extended)))
@@ -285,7 +287,7 @@ def _views(
                 written = json.loads(message.payload)
                 if not written["replaces"]:
                     file = SegmentFile.from_fields(written["file"])
-                    fresh[message.path] = cached_segment(job.storage, file, program.layouts[message.path])
+                    fresh[message.path] = _read(job, program, message.path, file)
     views = {
         stream.name: View(stream, _held(job, program, (place,), stream.name), fresh.get(stream.name))
         for stream in program.spec.streams
@@ -296,40 +298,48 @@ def _views(
 def _held(job: Job, program: Program, places: Iterable[int], name: str) -> tuple[Segment, ...]:
     """The stored segments of a stream on some slices."""
     files = (file for place in places for file in job.live.get(place, {}).get(name, ()))
-    return tuple(cached_segment(job.storage, file, program.layouts[name]) for file in files)
+    return tuple(_read(job, program, name, file) for file in files)
+
+
+def _read(job: Job, program: Program, name: str, file: SegmentFile) -> Segment:
+    return cached_segment(job.storage, file, program.layouts[name], program.indexes[name])
 
 
 def _settled(job: Job, program: Program, fresh: Mapping[str, Segment], attempt: Attempt) -> Iterator[Message]:
     """Store new rows in their slices and join them, all in this task."""
     mine, name = attempt()
-    parts: dict[int, dict[str, Segment]] = {place: {} for place in job.places}
+    parts: dict[int, dict[str, Segment]] = {place: {} for place in places(program)}
     for stream, segment in fresh.items():
         if len(segment):
-            for home, part in _by_home(job, stream, segment):
+            batch = codec.to_batch(segment)
+            for home, rows in _by_home(program, stream, segment):
+                alone = len(rows) == len(segment)
+                part = segment if alone else codec.from_batch(batch.take(pa.array(rows)), segment.layout)
                 parts[home][stream] = part
     for place, held in parts.items():
         yield from _kept(job, program, place, held, name)
-    windows = {stream: _held(job, program, job.places, stream) for stream in job.names}
+    windows = {stream: _held(job, program, places(program), stream) for stream in job.names}
     yield from _found(job, program, mine, name, run_batch(program, windows, fresh, job.order))
 
 
 def _kept(job: Job, program: Program, place: int, fresh: Mapping[str, Segment], attempt: str) -> Iterator[Message]:
     """Write the slice's new rows of each stream as a segment, and the merges the plan asks for."""
     for name in job.names:
-        base = f"segments/{job.batch:09d}.{job.part}-{place}-{name}-{job.run}-{attempt}"
+        base = segment_name(job.batch, place, name, job.run, f"{attempt}.{job.part}")
         if name in fresh:
-            yield _written(job, place, base, name, fresh[name], ())
+            yield _written(job, program, place, base, name, fresh[name], ())
         for count, group in enumerate(job.merges.get(place, {}).get(name, ())):
             held = {file.name: file for file in job.live[place][name]}
-            members = [cached_segment(job.storage, held[member], program.layouts[name]) for member in group]
-            yield _written(job, place, f"{base}-merge{count}", name, merge(members, NEVER_US), group)
+            merged = merge([_read(job, program, name, held[member]) for member in group], NEVER_US)
+            yield _written(job, program, place, f"{base}-merge{count}", name, merged, group)
 
 
-def _written(job: Job, place: int, base: str, name: str, segment: Segment, replaces: tuple[str, ...]) -> Message:
+def _written(
+    job: Job, program: Program, place: int, base: str, name: str, segment: Segment, replaces: tuple[str, ...]
+) -> Message:
     """A segment in its file, and the message that makes it known."""
-    file = write_segment(job.storage, base, segment)
-    remember_segment(job.storage, file, segment)
-    return Message(place, KEPT, name, len(segment), _json({"file": json.loads(file.to_json()), "replaces": replaces}))
+    file = write_with_indexes(job.storage, base, segment, program.indexes[name])
+    return Message(place, KEPT, name, len(segment), _json({"file": file.to_fields(), "replaces": replaces}))
 
 
 def _extended(
@@ -360,7 +370,7 @@ def _messages_of(batches: Batches) -> Iterator[Message]:
 
 
 def _segment_of(program: Program, message: Message) -> Segment:
-    return messages.batch_segment(messages.from_bytes(message.payload), program.layouts[message.path])
+    return codec.from_batch(codec.from_bytes(message.payload), program.layouts[message.path])
 
 
 def _done(started: float) -> Message:

@@ -1,0 +1,82 @@
+"""What happens to live segments from batch to batch, as pure functions of commits.
+
+    plan K      merges_of(live after K-1) ──▶ which segments tasks merge in K, of all slices, whoever got new rows
+    commit K    live after K-1 + what tasks wrote ─ what merging replaced ─ what expired ──▶ live after K, and dying
+
+A merged segment spans at most an eighth of the window: on disk what is kept past its time counts, and so do the
+members of a group until their successor is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from windrow.query.spec import QuerySpec
+from windrow.run.spark.state import Commit, Live, changed, dying
+from windrow.store.files import SegmentFile
+from windrow.store.tiers import Extent, groups, limits_of
+
+SPAN_SHARE = 8
+
+Merges: TypeAlias = dict[int, dict[str, list[list[str]]]]
+"""For each slice and stream the groups of segments to merge, by name; as it is, it can be a part of a plan."""
+
+
+class Kept(NamedTuple):
+    """A segment that a task wrote, and the names of those it takes the place of."""
+
+    place: int
+    stream: str
+    file: SegmentFile
+    replaces: tuple[str, ...] = ()
+
+
+def merges_of(live: Live, spec: QuerySpec) -> Merges:
+    """The merges to make in the next batch."""
+    lateness_us = max(stream.lateness_us for stream in spec.streams)
+    limits = {stream.name: limits_of(stream.window, lateness_us, SPAN_SHARE) for stream in spec.streams}
+    merges: Merges = {}
+    for place, streams in live.items():
+        for name, files in streams.items():
+            found = groups([_extent(file) for file in files], limits[name])
+            if found:
+                merges.setdefault(place, {})[name] = [[files[member].name for member in group] for group in found]
+    return merges
+
+
+def after_batch(
+    last: Commit, kept: Iterable[Kept], expiry: Mapping[str, tuple[int, int]] | Callable[[str], tuple[int, int]]
+) -> tuple[Live, tuple[str, ...]]:
+    """The live segments after a batch, and the objects nobody needs behind it.
+
+    `expiry` gives for a stream from when on its rows are needed, by event time and by row number (`Entry.expiry`).
+    """
+    written = list(kept)
+    replaced = [name for each in written for name in each.replaces]
+    added: dict[int, dict[str, list[SegmentFile]]] = {}
+    for each in written:
+        added.setdefault(each.place, {}).setdefault(each.stream, []).append(each.file)
+    everything = changed(last.live, replaced, added)
+    names = {name for streams in everything.values() for name in streams}
+    ends = {name: expiry[name] if isinstance(expiry, Mapping) else expiry(name) for name in names}
+    expired = [
+        file.name
+        for streams in everything.values()
+        for name, files in streams.items()
+        for file in files
+        if not is_needed(file, name, *ends[name])
+    ]
+    live = changed(everything, expired, {}) if expired else everything
+    return live, dying(last, [each.file for each in written], live)
+
+
+def is_needed(file: SegmentFile, stream: str, cutoff_us: int, first_clock: int) -> bool:
+    """Whether a segment has rows from `cutoff_us` on and, in a row window, numbered from `first_clock` on."""
+    if file.rows == 0 or file.last_us < cutoff_us:
+        return False
+    return first_clock <= 0 or file.clocks[stream][1] >= first_clock
+
+
+def _extent(file: SegmentFile) -> Extent:
+    return Extent(file.first_us, file.last_us, file.rows, file.bytes, file.level)
