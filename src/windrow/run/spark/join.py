@@ -154,10 +154,10 @@ def _turnstile(runner: BatchRunner, spark: SparkSession) -> Turnstile:
     if isinstance(sink, FormatSink):
         sink.check(spark)
     if isinstance(sink, FolderSink) and not sink.kept:
-        address = sink.folder.address
-        if all(span.address != address for span in spans) and not sink.is_empty():
+        recorded = span_of(sink, 0, schema).address
+        if all(span.address != recorded for span in spans) and not sink.is_empty():
             hint = "give a new folder, or the checkpoint of the join that wrote there"
-            raise UsageError("the sink holds results of another join", place=shown(address), hint=hint)
+            raise UsageError("the sink holds results of another join", place=shown(sink.folder.address), hint=hint)
     if not spans:
         # Noted now, so that results() works at once; later changes when this start turns out to be the only one.
         begin_span(state, span_of(sink, 0, schema))

@@ -80,7 +80,8 @@ class Format:
             options["path"] = f"{str(options['path']).rstrip('/')}/{batch_folder(batch)}"
             return "overwrite", options
         if self.name.lower() == "delta":
-            options = {"txnAppId": query_id, **options, "txnVersion": batch}
+            options.setdefault("txnAppId", query_id)
+            options["txnVersion"] = batch
         return self.mode, options
 
 
