@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from windrow.errors import FunctionError, StateError, WindrowError
 from windrow.run.spark.failures import LONGEST, brief, where_it_failed
 
-TASK = """[STREAM_FAILED] Query [id = 5, runId = 6] terminated with exception: An error occurred in the user provided function
+TASK = """[STREAM_FAILED] Query [id = 5, runId = 6] terminated with exception: An error occurred in the function
 Traceback (most recent call last):
   File "clientserver.py", line 644, in _call_proxy
     return_value = getattr(self.pool[obj_id], method)(*params)

@@ -183,10 +183,10 @@ def test_what_cannot_be_followed_is_refused(spark: SparkSession, tmp_path: Path)
     state: Storage = LocalStorage(tmp_path / "c" / "windrow")
     with pytest.raises(UsageError, match="no join has begun"):
         ResultSource({"path": str(tmp_path / "c")}).schema()
-    begin_span(state, span_of(FormatSink(Format("noop")), 0, SCHEMA))
+    begin_span(state, span_of(FormatSink(Format("noop"), state), 0, SCHEMA))
     with pytest.raises(UsageError, match="go to format 'noop'"):
         ResultSource({"path": str(tmp_path / "c")}).schema()
-    begin_span(state, span_of(FunctionSink(print), 0, SCHEMA))
+    begin_span(state, span_of(FunctionSink(print, state), 0, SCHEMA))
     with pytest.raises(UsageError, match="go to function print"):
         ResultSource({"path": str(tmp_path / "c")}).schema()
     with pytest.raises(UsageError, match="no option 'pth'"):

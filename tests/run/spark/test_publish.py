@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -89,7 +90,7 @@ def test_a_publication_that_is_cut_off_is_made_whole_by_the_next(
     assert len(published(folder)) == 1
     again = FolderSink(folder)
     again.deliver(results(again, staged(again, "c", 1), staged(again, "d", 2)), 3)
-    assert sorted(sum(published(folder).values(), [])) == [1, 2]
+    assert sorted(chain.from_iterable(published(folder).values())) == [1, 2]
 
 
 def test_a_batch_without_results_leaves_no_folder(tmp_path: Path) -> None:

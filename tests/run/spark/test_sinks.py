@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.errors import FunctionError, StateError, UsageError
 from windrow.run.spark.publish import FolderSink
-from windrow.run.spark.results import Output, Results
+from windrow.run.spark.results import Output, ResultFile, Results, write_results
 from windrow.run.spark.sinks import Format, FormatSink, FunctionSink, as_sink
 from windrow.store.storage import LocalStorage, open_storage
 
@@ -23,7 +23,7 @@ def results(spark: SparkSession, folder: Path, *ids: int) -> Results:
 
 
 def test_a_format_that_writes_files_holds_a_batch_that_is_run_again_once(spark: SparkSession, tmp_path: Path) -> None:
-    sink = FormatSink(Format("json", {"path": str(tmp_path / "out")}))
+    sink = FormatSink(Format("json", {"path": str(tmp_path / "out")}), LocalStorage(tmp_path / "staged"))
     sink.check(spark)
     for batch, ids in ((0, (1, 2)), (1, (3,)), (1, (3,)), (2, ())):
         sink.deliver(results(spark, tmp_path, *ids), batch)
@@ -33,18 +33,20 @@ def test_a_format_that_writes_files_holds_a_batch_that_is_run_again_once(spark: 
 
 
 def test_other_modes_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
-    sink = FormatSink(Format("parquet", {"path": str(tmp_path / "out")}, mode="overwrite"))
+    sink = FormatSink(
+        Format("parquet", {"path": str(tmp_path / "out")}, mode="overwrite"), LocalStorage(tmp_path / "staged")
+    )
     for batch, ids in ((0, (1, 2)), (1, (3,))):
         sink.deliver(results(spark, tmp_path, *ids), batch)
     assert [row["a_id"] for row in spark.read.parquet(str(tmp_path / "out")).collect()] == [3]
-    FormatSink(Format("noop")).deliver(results(spark, tmp_path, 1), 0)
+    FormatSink(Format("noop"), LocalStorage(tmp_path / "staged")).deliver(results(spark, tmp_path, 1), 0)
 
 
-def test_a_format_that_spark_lacks_is_refused_before_anything_runs(spark: SparkSession) -> None:
+def test_a_format_that_spark_lacks_is_refused_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:
     for name in ("noop", "parquet", "jdbc", "console", "windrow-replay"):
-        FormatSink(Format(name, {"path": "x"})).check(spark)
+        FormatSink(Format(name, {"path": "x"}), LocalStorage(tmp_path / "staged")).check(spark)
     with pytest.raises(UsageError, match=r"Spark has no format 'nosuch' \(at: .*Failed to find") as refused:
-        FormatSink(Format("nosuch")).check(spark)
+        FormatSink(Format("nosuch"), LocalStorage(tmp_path / "staged")).check(spark)
     assert "\n" not in str(refused.value)
 
 
@@ -59,10 +61,25 @@ def test_a_function_gets_a_frame_to_use_as_often_as_it_likes(spark: SparkSession
     def look(frame: DataFrame, batch: int) -> None:
         seen.append((batch, frame.count(), sorted(row["a_id"] for row in frame.collect())))
 
-    sink = FunctionSink(look)
+    sink = FunctionSink(look, LocalStorage(tmp_path / "staged"))
     sink.deliver(results(spark, tmp_path, 4, 5), 3)
     sink.deliver(results(spark, tmp_path), 4)
     assert seen == [(3, 2, [4, 5]), (4, 0, [])]
+
+
+def test_what_is_staged_stays_for_one_batch(spark: SparkSession, tmp_path: Path) -> None:
+    seen: list[int] = []
+    sink = FunctionSink(lambda frame, batch: seen.append(frame.count()), LocalStorage(tmp_path / "staged"))
+    table = pa.table({"a_id": pa.array(range(200_000), pa.int64())})
+    left = []
+    for batch in range(3):
+        output = Output(sink.staging, sink.form)
+        file = write_results(output, f"results/{batch}", table.schema, table.to_batches())
+        assert isinstance(file, ResultFile)
+        sink.deliver(Results(spark, output, table.schema, (file,)), batch)
+        left.append(sink.staging.list())
+    assert seen == [200_000] * 3
+    assert left == [(f"results/{batch}.arrow",) for batch in range(3)]
 
 
 def test_what_a_function_raises_is_told_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
@@ -76,15 +93,15 @@ def test_what_a_function_raises_is_told_in_one_line(spark: SparkSession, tmp_pat
         raise StateError("as it is")
 
     with pytest.raises(FunctionError, match="KeyError: 'no such customer'") as raised:
-        FunctionSink(upset).deliver(results(spark, tmp_path, 1), 3)
+        FunctionSink(upset, LocalStorage(tmp_path / "staged")).deliver(results(spark, tmp_path, 1), 3)
     assert raised.value.place.startswith("test_sinks.py:")
     assert raised.value.place.endswith("in upset, batch 3")
     assert isinstance(raised.value.__cause__, KeyError)
     with pytest.raises(FunctionError, match="own words") as raised:
-        FunctionSink(upset_in_spark).deliver(results(spark, tmp_path, 1), 3)
+        FunctionSink(upset_in_spark, LocalStorage(tmp_path / "staged")).deliver(results(spark, tmp_path, 1), 3)
     assert len(str(raised.value)) < 500
     with pytest.raises(StateError, match="as it is"):
-        FunctionSink(ours).deliver(results(spark, tmp_path, 1), 3)
+        FunctionSink(ours, LocalStorage(tmp_path / "staged")).deliver(results(spark, tmp_path, 1), 3)
 
 
 def test_each_argument_means_its_sink(tmp_path: Path) -> None:

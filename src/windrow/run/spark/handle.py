@@ -72,28 +72,28 @@ class RunningJoin:
         """
         state: Commit | None = self._runner.last
         progress = self.recent_progress()[-RATED_BATCHES:]
-        if state is None or state.batch < 0:
-            return {"name": self.name, "active": self.is_active, "batch": -1, "results": 0, "streams": {}}
-        files = [file for streams in state.live.values() for held in streams.values() for file in held]
-        watermarks_us = {name: gate.watermark_us for name, gate in state.gates.items()}
+        gates = {} if state is None else state.gates
+        live = {} if state is None else state.live
+        files = {name: [file for held in live.values() for file in held.get(name, ())] for name in gates}
         return {
             "name": self.name,
             "active": self.is_active,
-            "batch": state.batch,
-            "now": readable(state.now_us),
-            "results": state.results,
+            "batch": -1 if state is None else state.batch,
+            "now": readable(state.now_us) if gates and state else None,
+            "results": 0 if state is None else state.results,
             "results_per_s": rate(progress, lambda batch: batch["results"]),
             "streams": {
                 name: {
                     **gate.counts,
+                    "stored": sum(file.rows for file in files[name]),
                     "rows_per_s": rate(progress, partial(_rows_of, name)),
                     "watermark": readable(gate.watermark_us),
                 }
-                for name, gate in state.gates.items()
+                for name, gate in gates.items()
             },
-            "held_back_by": held_back_by(watermarks_us),
-            "segments": len(files),
-            "bytes": sum(file.bytes for file in files),
+            "held_back_by": held_back_by({name: gate.watermark_us for name, gate in gates.items()}),
+            "segments": sum(map(len, files.values())),
+            "bytes": sum(file.bytes for held in files.values() for file in held),
         }
 
     def recent_progress(self) -> list[dict[str, Any]]:

@@ -17,37 +17,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as columns_of_spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from windrow.errors import QueryError, UsageError
+from windrow.errors import UsageError
 from windrow.plan.order import plan_query
 from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
-from windrow.run.spark import worker
-from windrow.run.spark.failures import brief
 from windrow.run.spark.handle import RunningJoin
-from windrow.run.spark.publish import FolderSink
-from windrow.run.spark.query import CLOCK, BatchRunner, Setting
-from windrow.run.spark.sinks import Format, FormatSink, Function, as_sink
+from windrow.run.spark.lanes import Lanes, in_lanes
+from windrow.run.spark.launch import launch
+from windrow.run.spark.query import Setting
+from windrow.run.spark.results import Output
+from windrow.run.spark.sinks import Format, Function, as_sink
 from windrow.run.spark.sources import register
-from windrow.run.spark.sources.follow import STATE, follow
-from windrow.run.spark.turnstile import Turnstile
-from windrow.run.spark.whereabouts import begin_span, last_commit, read_spans, span_of
-from windrow.store.storage import Storage, open_storage, shown
+from windrow.run.spark.sources.follow import STATE
+from windrow.store.storage import Storage, open_storage
 
-AVAILABLE_NOW = "available now"
 CLASSIC = "use a classic SparkSession"
-_STARTED = "one join runs from a checkpoint at a time, and names differ"
-_TRIGGERS = 'give a span such as "1 second", or "available now"'
 
 
 @dataclass(frozen=True)
@@ -91,92 +84,35 @@ class SparkJoin(Join):
         first = next(iter(frames.values()), None)
         if first is None:
             raise UsageError("this join has no streaming DataFrames", hint="run it with windrow.local(query)")
-        spark = first.sparkSession
-        timing = trigger_of(trigger)
         if slices is not None and slices < 1:
             raise UsageError(f"slices is {slices}", place="start", hint="give 1 or more")
+        spark = first.sparkSession
         storage = open_storage(str(state) if isinstance(state, Path) else state or f"{checkpoint}/{STATE}")
+        into = as_sink(sink, str(checkpoint), storage)
+        frame, lanes = united(spark, spec, frames)
         setting = Setting(
             spec=spec,
             plan=plan_query(spec, policy=policy),
             arrow_types=_arrow_types(self.sources, spec),
             storage=storage,
-            sink=as_sink(sink, str(checkpoint), storage),
+            lanes=lanes,
+            output=Output(into.staging, into.form),
+            sink=into.deliver,
             slices=slices or spark.sparkContext.defaultParallelism,
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
         )
-        runner = BatchRunner(setting)
-        turnstile = _turnstile(runner, spark)
-        writer = packed(spark, spec, frames).writeStream.foreachBatch(turnstile)
-        writer = writer.option("checkpointLocation", f"{checkpoint}/spark")
-        if name is not None:
-            writer = writer.queryName(name)
-        try:
-            spark_query = writer.trigger(**timing).start()
-        except Exception as error:
-            raise UsageError(f"Spark does not start the join: {brief(error).message}", hint=_STARTED) from error
-        return RunningJoin(spark_query, runner, turnstile, lambda: follow(spark, storage.address))
+        return launch(frame, setting, into, checkpoint=str(checkpoint), trigger=trigger, name=name)
 
 
-def trigger_of(text: str) -> dict[str, Any]:
-    """A trigger as Spark takes it.
-
-    >>> trigger_of("1.5 seconds"), trigger_of("available now")
-    ({'processingTime': '1500 milliseconds'}, {'availableNow': True})
-    >>> trigger_of("continuous 1 second")
-    Traceback (most recent call last):
-        ...
-    windrow.errors.UsageError: a join cannot run with the trigger 'continuous 1 second': it runs in micro-batches.
-    Next: give a span such as "1 second", or "available now"
-    """
-    asked = str(text).lower()
-    if text == AVAILABLE_NOW:
-        return {"availableNow": True}
-    if any(word in asked for word in ("continuous", "realtime", "real-time", "real time")):
-        raise UsageError(f"a join cannot run with the trigger '{text}': it runs in micro-batches", hint=_TRIGGERS)
-    if asked == "once":
-        raise UsageError(
-            "a join cannot run with the trigger 'once'", hint='give "available now": all there is, then end'
-        )
-    try:
-        wait_us = span_us(text)
-    except (QueryError, TypeError):
-        raise UsageError(f"the trigger is {text!r}", hint=_TRIGGERS) from None
-    if wait_us % 1000:
-        raise UsageError(f"the trigger is {text!r}", hint="give whole milliseconds")
-    return {"processingTime": f"{wait_us // 1000} milliseconds"}
-
-
-def _turnstile(runner: BatchRunner, spark: SparkSession) -> Turnstile:
-    """What Spark calls for each batch; refuses a sink that cannot be, and notes where the results will be."""
-    sink, state, schema = runner.setting.sink, runner.setting.storage, runner.program.schema
-    spans = read_spans(state)
-    if isinstance(sink, FormatSink):
-        sink.check(spark)
-    if isinstance(sink, FolderSink) and not sink.kept:
-        recorded = span_of(sink, 0, schema).address
-        if all(span.address != recorded for span in spans) and not sink.is_empty():
-            hint = "give a new folder, or the checkpoint of the join that wrote there"
-            raise UsageError("the sink holds results of another join", place=shown(sink.folder.address), hint=hint)
-    if not spans:
-        # Noted now, so that results() works at once; later changes when this start turns out to be the only one.
-        begin_span(state, span_of(sink, 0, schema))
-    return Turnstile(runner.run, first=lambda: begin_span(state, span_of(sink, last_commit(state) + 1, schema)))
-
-
-def packed(spark: SparkSession, spec: QuerySpec, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """All streams as one: rows of each packed into blobs, and the clock."""
+def united(spark: SparkSession, spec: QuerySpec, frames: Mapping[str, DataFrame]) -> tuple[DataFrame, Lanes]:
+    """All streams as one, and the clock, which makes batches come while nothing else does."""
     register(spark)
-    now = spark.readStream.format("windrow-clock").load()
-    literal = columns_of_spark.lit
-    clock = now.select(
-        literal(CLOCK).cast("int").alias("stream"), now.now_us.alias("rows"), literal(None).cast("binary").alias("blob")
-    )
-    blobs = []
-    for number, stream in enumerate(spec.streams):
-        used = tuple(column.name for column in spec.used_columns(stream.name))
-        blobs.append(frames[stream.source].select(*used).mapInArrow(worker.pack(used, number), worker.BLOB_SCHEMA))
-    return reduce(DataFrame.union, [*blobs, clock])
+    clock = spark.readStream.format("windrow-clock").load()
+    used = [
+        (stream.name, frames[stream.source].select(*(f"`{c.name}`" for c in spec.used_columns(stream.name))))
+        for stream in spec.streams
+    ]
+    return in_lanes(used, clock)
 
 
 def as_source(source: Any, name: str) -> StreamingFrame:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import errno
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from urllib.parse import urlsplit, urlunsplit
@@ -31,6 +31,25 @@ SIDE_BY_SIDE = 8
 """Objects elsewhere that are published at the same time."""
 
 
+class Staging:
+    """Where tasks stage results, and what becomes of what lies there when a batch has been delivered."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self._delivered = 0
+        self._left: tuple[str, ...] = ()
+
+    def delivered(self, left: Iterable[str] = ()) -> None:
+        """Delete what the batch before left, now and then all that failed attempts did; `left` stays for one batch."""
+        keep = tuple(left)
+        for name in self._left:
+            self.storage.delete(name)
+        if self._delivered % SWEEP_EVERY == 0:
+            sweep(self.storage, keep)
+        self._left = keep
+        self._delivered += 1
+
+
 class FolderSink:
     """Parquet files below a folder, one folder a batch; holds each result once.
 
@@ -43,7 +62,7 @@ class FolderSink:
         self.folder = folder
         self.staging = inside(folder, STAGED) if staging is None else staging
         self.kept = kept
-        self._delivered = 0
+        self._staging = Staging(self.staging)
 
     def deliver(self, results: Results, batch: int) -> None:
         """Publish the files of a batch, in place of those that an earlier try published."""
@@ -57,9 +76,7 @@ class FolderSink:
         else:
             with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
                 list(pool.map(lambda one: self._publish(*one), named))
-        if self._delivered % SWEEP_EVERY == 0:
-            sweep(self.staging)
-        self._delivered += 1
+        self._staging.delivered()
 
     def is_empty(self) -> bool:
         """Whether no batch has been published yet."""
@@ -108,10 +125,11 @@ def move(source: Storage, name: str, target: Storage, new_name: str) -> None:
     source.delete(name)
 
 
-def sweep(staging: Storage) -> None:
-    """Delete everything staged. Called when a batch has been published: whatever is left was written in vain."""
+def sweep(staging: Storage, keep: Collection[str]) -> None:
+    """Delete all that is staged but the files of one batch. Batches run one by one: the rest was written in vain."""
     for name in staging.list():
-        staging.delete(name)
+        if name not in keep:
+            staging.delete(name)
     if isinstance(staging, LocalStorage):
         for part in staging.root.rglob(".*.part"):
             part.unlink(missing_ok=True)

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.errors import FunctionError, UsageError, WindrowError
 from windrow.run.spark.failures import RUN_AGAIN, brief, where_it_failed
-from windrow.run.spark.publish import FolderSink, batch_folder, inside
+from windrow.run.spark.publish import FolderSink, Staging, batch_folder, inside
 from windrow.run.spark.results import Form, Results
 from windrow.store.storage import LocalStorage, Storage, open_storage
 
@@ -35,10 +35,10 @@ Function: TypeAlias = Callable[[DataFrame, int], object]
 
 
 class Sink(Protocol):
-    """Takes the results of one batch after the other; tasks stage them as `form` in `staging` (None: anywhere)."""
+    """Takes the results of one batch after the other; tasks stage them as `form` in `staging`."""
 
     form: Form
-    staging: Storage | None
+    staging: Storage
 
     def deliver(self, results: Results, batch: int) -> None:
         """Take the results of a batch. After a failure the last batch may come once more."""
@@ -56,8 +56,9 @@ class Format:
     mode: str = "append"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise UsageError(f"{self.name!r} is not the name of a format", hint='write Format("delta", {"path": …})')
+        name: object = self.name
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"{name!r} is not the name of a format", hint='write Format("delta", {"path": …})')
         given: object = self.options
         if not isinstance(given, Mapping):
             kind = type(given).__name__
@@ -89,14 +90,18 @@ class FormatSink:
     """Results written by a format of Spark; a batch without results writes nothing."""
 
     form: Form = "arrow"
-    staging: Storage | None = None
 
-    def __init__(self, chosen: Format) -> None:
+    def __init__(self, chosen: Format, staging: Storage) -> None:
         self.chosen = chosen
+        self.staging = staging
+        self._staging = Staging(staging)
 
     def deliver(self, results: Results, batch: int) -> None:
-        if not results.rows:
-            return
+        if results.rows:
+            self._write(results, batch)
+        self._staging.delivered(file.name for file in results.files)
+
+    def _write(self, results: Results, batch: int) -> None:
         query_id = results.spark.sparkContext.getLocalProperty("sql.streaming.queryId") or "windrow"
         mode, options = self.chosen.for_batch(batch, query_id)
         results.frame().write.format(self.chosen.name).options(**options).mode(mode).save()
@@ -116,13 +121,17 @@ class FormatSink:
 
 
 class FunctionSink:
-    """Results given to a function of the user, with the number of the batch; batches without results too."""
+    """Results given to a function of the user, with the number of the batch; batches without results too.
+
+    What tasks staged stays until the next batch is through, for frames that the function has kept.
+    """
 
     form: Form = "arrow"
-    staging: Storage | None = None
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, staging: Storage) -> None:
         self.function = function
+        self.staging = staging
+        self._staging = Staging(staging)
 
     @property
     def name(self) -> str:
@@ -137,12 +146,14 @@ class FunctionSink:
             place = f"{where_it_failed(error, self.function)}, batch {batch}"
             message = f"the function of the sink failed: {brief(error).message}"
             raise FunctionError(message, place=place, hint=RUN_AGAIN) from error
+        self._staging.delivered(file.name for file in results.files)
 
 
 def as_sink(given: object, checkpoint: str, state: Storage) -> FolderSink | FormatSink | FunctionSink:
     """The sink that an argument of `start` means: a path, a `Format`, a function, or None for the checkpoint itself."""
+    staging = inside(state, "staged")
     if given is None:
-        return FolderSink(inside(state, "results"), inside(state, "staged"), kept=True)
+        return FolderSink(inside(state, "results"), staging, kept=True)
     if isinstance(given, Storage):
         return FolderSink(given)
     if isinstance(given, str | Path):
@@ -152,9 +163,9 @@ def as_sink(given: object, checkpoint: str, state: Storage) -> FolderSink | Form
     if isinstance(given, Format):
         if given.name.lower() in FILE_FORMATS:
             _refuse_shared(open_storage(str(given.options["path"])), checkpoint)
-        return FormatSink(given)
+        return FormatSink(given, staging)
     if callable(given) and not isinstance(given, type):
-        return FunctionSink(given)
+        return FunctionSink(given, staging)
     hint = "give a path, windrow.Format(…), a function of a DataFrame and a number, or nothing"
     raise UsageError(f"the sink is {given!r}", place="start", hint=hint)
 
