@@ -89,7 +89,7 @@ def test_a_folder_of_another_join_is_refused(join: SparkJoin, tmp_path: Path) ->
 def test_two_joins_of_one_name_are_refused_and_the_first_goes_on(join: SparkJoin, tmp_path: Path) -> None:
     options: dict[str, Any] = {"trigger": "100 ms", "slices": 2, "max_ahead": None, "name": "twice"}
     with join.start(windrow.Format("noop"), checkpoint=tmp_path / "c", **options) as query:
-        with pytest.raises(UsageError, match="does not start the join: .*twice") as refused:
+        with pytest.raises(UsageError, match=r"does not start the join: .*twice") as refused:
             join.start(print, checkpoint=tmp_path / "d", **options)
         assert "\n" not in str(refused.value)
         assert query.is_active

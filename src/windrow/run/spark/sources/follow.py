@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -30,6 +31,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from pyspark.sql.types import StructType
 
 from windrow.errors import StateError, UsageError
+from windrow.run.spark.failures import brief
 from windrow.run.spark.publish import batch_folder, inside
 from windrow.run.spark.results import ResultFile, read_results
 from windrow.run.spark.sources.options import SourceOptions
@@ -165,7 +167,10 @@ class ResultReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def follow(spark: SparkSession, path: str) -> DataFrame:
     """The results of the join with this checkpoint, or state, as a streaming DataFrame."""
-    return spark.readStream.format(SOURCE).load(path)
+    try:
+        return spark.readStream.format(SOURCE).load(path)
+    except AnalysisException as error:
+        raise brief(error, place=path) from None
 
 
 def _files(folder: Storage, batches: range) -> list[str]:
