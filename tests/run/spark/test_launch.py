@@ -92,7 +92,7 @@ def test_two_joins_of_one_name_are_refused_and_the_first_goes_on(join: SparkJoin
         with pytest.raises(UsageError, match=r"does not start the join: .*twice") as refused:
             join.start(print, checkpoint=tmp_path / "d", **options)
         assert "\n" not in str(refused.value)
-        assert query.is_active
+        assert query.status()["active"]
         with pytest.raises(UsageError, match="format 'noop'"):
             query.results()
     assert not query.is_active

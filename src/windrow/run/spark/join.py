@@ -30,6 +30,7 @@ from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
+from windrow.run.program import Keep, kept_columns
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.lanes import Lanes, in_lanes
 from windrow.run.spark.launch import launch
@@ -63,7 +64,7 @@ class SparkJoin(Join):
         """The join with one more stream; `source` is a streaming DataFrame, the rest as in process."""
         return super().stream(name, as_source(source, name), time, **options)
 
-    def start(
+    def start(  # noqa: PLR0913 - all but the sink have names, most have defaults
         self,
         sink: str | Path | Storage | Format | Function | None = None,
         *,
@@ -72,12 +73,16 @@ class SparkJoin(Join):
         trigger: str = "1 second",
         name: str | None = None,
         slices: int | None = None,
+        slice_by: str = "auto",
+        keep: Keep = "all",
         policy: str = "timestamp",
         max_ahead: str | None = "1 day",
     ) -> RunningJoin:
         """Start the join. `state` is where windows and commits are, by default below the checkpoint; `trigger` a span
         or "available now"; `name` what Spark shows; `slices` the number of parts probed side by side (by default
-        Spark's parallelism); `max_ahead` how far ahead of the clock a row may be (None: any).
+        Spark's parallelism), `slice_by` what they are cut by (time, hash, range; auto: what ships least); `keep`
+        whether stored rows hold all columns, so that the SELECT list may change later, or those it uses; `max_ahead`
+        how far ahead of the clock a row may be (None: any).
         """
         spec = self.spec()
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
@@ -89,27 +94,31 @@ class SparkJoin(Join):
         spark = first.sparkSession
         storage = open_storage(str(state) if isinstance(state, Path) else state or f"{checkpoint}/{STATE}")
         into = as_sink(sink, str(checkpoint), storage)
-        frame, lanes = united(spark, spec, frames)
+        frame, lanes = united(spark, spec, frames, keep)
         setting = Setting(
             spec=spec,
-            plan=plan_query(spec, policy=policy),
+            plan=plan_query(
+                spec, policy=policy, slices=slices or spark.sparkContext.defaultParallelism, slice_by=slice_by
+            ),
             arrow_types=_arrow_types(self.sources, spec),
             storage=storage,
             lanes=lanes,
             output=Output(into.staging, into.form),
             sink=into.deliver,
-            slices=slices or spark.sparkContext.defaultParallelism,
+            keep=keep,
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
         )
         return launch(frame, setting, into, checkpoint=str(checkpoint), trigger=trigger, name=name)
 
 
-def united(spark: SparkSession, spec: QuerySpec, frames: Mapping[str, DataFrame]) -> tuple[DataFrame, Lanes]:
+def united(
+    spark: SparkSession, spec: QuerySpec, frames: Mapping[str, DataFrame], keep: Keep = "all"
+) -> tuple[DataFrame, Lanes]:
     """All streams as one, and the clock, which makes batches come while nothing else does."""
     register(spark)
     clock = spark.readStream.format("windrow-clock").load()
     used = [
-        (stream.name, frames[stream.source].select(*(f"`{c.name}`" for c in spec.used_columns(stream.name))))
+        (stream.name, frames[stream.source].select(*(f"`{c.name}`" for c in kept_columns(spec, stream.name, keep))))
         for stream in spec.streams
     ]
     return in_lanes(used, clock)

@@ -1,7 +1,7 @@
 """The start of a join on Spark: its batches, sink and trigger put together, and what cannot run refused in one line.
 
-    frame of all streams ─ foreachBatch ─▶ turnstile ─▶ batches ─▶ sink
-                                              └ the handle: status, stop, exception, results
+frame of all streams ─ foreachBatch ─▶ turnstile ─▶ batches ─▶ sink
+                                          └ the handle: status, stop, exception, results
 """
 
 from __future__ import annotations
