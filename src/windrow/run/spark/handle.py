@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.errors import UsageError, WindrowError
+from windrow.plan.shuffle import slices_lines
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.failures import brief
 from windrow.run.spark.query import BatchRunner
@@ -116,11 +117,16 @@ class RunningJoin:
         return told
 
     def explain(self) -> str:
-        """The plan: what each driver probes, by which method, and why."""
-        lines = [f"slices by event time: {self._runner.plan.slices.count}"]
-        for path in self._runner.setting.plan.paths:
-            lines += [f"{path.driver} probes {step.stream}: {step.method} ({step.why})" for step in path.steps]
-        return "\n".join(lines)
+        """The plan: what each driver probes, by which method, and why; how streams are sliced, and what that ships."""
+        spec, plan = self._runner.setting.spec, self._runner.plan
+        progress = self.recent_progress()[-RATED_BATCHES:]
+        rates_hz = {stream.name: rate(progress, partial(_rows_of, stream.name)) for stream in spec.streams}
+        lines = [
+            f"{path.driver} probes {step.stream}: {step.method} ({step.why})"
+            for path in plan.paths
+            for step in path.steps
+        ]
+        return "\n".join([*lines, *slices_lines(spec, plan, rates_hz if any(rates_hz.values()) else None)])
 
     def results(self) -> DataFrame:
         """The results as a streaming DataFrame that follows the commits, to go on with in Spark."""
