@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from windrow.run.entry import join, sql
     from windrow.run.local import LocalJoin, local
     from windrow.run.report import Report
+    from windrow.run.spark.handle import RunningJoin
+    from windrow.run.spark.sinks import Format
 
 __version__ = "0.1.0"
 
@@ -52,9 +54,12 @@ _HOMES = {
     **dict.fromkeys(("function", "load_functions"), "windrow.query.user_functions"),
     **dict.fromkeys(("LocalJoin", "local"), "windrow.run.local"),
     "Report": "windrow.run.report",
+    "Format": "windrow.run.spark.sinks",
+    "RunningJoin": "windrow.run.spark.handle",
 }
 
 __all__ = [
+    "Format",
     "FunctionError",
     "InputError",
     "Join",
@@ -62,6 +67,7 @@ __all__ = [
     "PlanError",
     "QueryError",
     "Report",
+    "RunningJoin",
     "SourceError",
     "StateError",
     "UsageError",

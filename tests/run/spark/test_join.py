@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import windrow
-from windrow.errors import UsageError
+from windrow.errors import StateError, UsageError, WindrowError
 from windrow.run.spark.join import SparkJoin
 from windrow.run.spark.query import BatchRunner
 
@@ -161,7 +160,7 @@ def test_a_restart_gives_the_rows_of_a_run_without_the_failure(
     join = asked(spark, folders, query, "abc")
     crash_at(point, 3, monkeypatch)
     options: dict[str, Any] = {"checkpoint": tmp_path, "trigger": "available now", "slices": 2, "max_ahead": None}
-    with pytest.raises(StreamingQueryException, match=point):
+    with pytest.raises(WindrowError, match=point):
         join.start(collecting(found), **options).await_termination()
     assert max(found) == (2 if point == "plan written" else 3)
     join.start(collecting(found), **options).await_termination()
@@ -184,7 +183,7 @@ def test_a_path_holds_each_batch_once_and_another_query_is_refused(
     pairs = Counter(zip(found["a_id"].to_pylist(), found["b_id"].to_pylist(), strict=True))
     assert pairs == Counter(row[:2] for row in expected.elements())
     other = asked(spark, folders, text("a.k = b.k", "ab", "WINDOW 3 SECONDS"), "ab")
-    with pytest.raises(StreamingQueryException, match="another query"):
+    with pytest.raises(StateError, match="another query"):
         other.start(tmp_path / "out", **options).await_termination()
 
 

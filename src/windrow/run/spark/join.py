@@ -7,14 +7,15 @@
              .select("a.id as a_id", "b.id as b_id")
              .start("results", checkpoint="checkpoint", trigger="1 second"))
 
-A sink is a path (Parquet, one folder a batch), or a function of a DataFrame and the batch's number. A batch that is run
-again after a failure has the same number and the same rows, so a path holds each result once, and a function does too
-if it writes by number.
+A sink is a path (Parquet, one folder a batch), a `windrow.Format` of Spark, a function of a DataFrame and the batch's
+number, or nothing: then results are kept in the checkpoint for `query.results()`. A batch that is run again after a
+failure has the same number and the same rows, so a path holds each result once, and a function does too if it writes by
+number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -32,12 +33,15 @@ from windrow.query.spec import QuerySpec
 from windrow.run.program import Keep, kept_columns
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.lanes import Lanes, in_lanes
-from windrow.run.spark.query import BatchRunner, Setting, Sink
-from windrow.run.spark.results import Output, Results
+from windrow.run.spark.launch import launch
+from windrow.run.spark.query import Setting
+from windrow.run.spark.results import Output
+from windrow.run.spark.sinks import Format, Function, as_sink
 from windrow.run.spark.sources import register
-from windrow.store.storage import open_storage
+from windrow.run.spark.sources.follow import STATE
+from windrow.store.storage import Storage, open_storage
 
-AVAILABLE_NOW = "available now"
+CLASSIC = "use a classic SparkSession"
 
 
 @dataclass(frozen=True)
@@ -60,30 +64,36 @@ class SparkJoin(Join):
         """The join with one more stream; `source` is a streaming DataFrame, the rest as in process."""
         return super().stream(name, as_source(source, name), time, **options)
 
-    def start(
+    def start(  # noqa: PLR0913 - all but the sink have names, most have defaults
         self,
-        sink: str | Path | Callable[[DataFrame, int], None],
+        sink: str | Path | Storage | Format | Function | None = None,
         *,
         checkpoint: str | Path,
+        state: str | Path | Storage | None = None,
         trigger: str = "1 second",
+        name: str | None = None,
         slices: int | None = None,
         slice_by: str = "auto",
         keep: Keep = "all",
         policy: str = "timestamp",
         max_ahead: str | None = "1 day",
     ) -> RunningJoin:
-        """Start the join. `trigger` is a span or "available now"; `slices` the number of parts probed side by side (by
-        default Spark's parallelism), `slice_by` what they are cut by (time, hash, range; auto: what ships least);
-        `keep` whether stored rows hold all columns, so that the SELECT list may change later, or those it uses;
-        `max_ahead` how far ahead of the clock a row may be (None: any).
+        """Start the join. `state` is where windows and commits are, by default below the checkpoint; `trigger` a span
+        or "available now"; `name` what Spark shows; `slices` the number of parts probed side by side (by default
+        Spark's parallelism), `slice_by` what they are cut by (time, hash, range; auto: what ships least); `keep`
+        whether stored rows hold all columns, so that the SELECT list may change later, or those it uses; `max_ahead`
+        how far ahead of the clock a row may be (None: any).
         """
         spec = self.spec()
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
         first = next(iter(frames.values()), None)
         if first is None:
             raise UsageError("this join has no streaming DataFrames", hint="run it with windrow.local(query)")
+        if slices is not None and slices < 1:
+            raise UsageError(f"slices is {slices}", place="start", hint="give 1 or more")
         spark = first.sparkSession
-        storage = open_storage(f"{checkpoint}/windrow")
+        storage = open_storage(str(state) if isinstance(state, Path) else state or f"{checkpoint}/{STATE}")
+        into = as_sink(sink, str(checkpoint), storage)
         frame, lanes = united(spark, spec, frames, keep)
         setting = Setting(
             spec=spec,
@@ -93,18 +103,12 @@ class SparkJoin(Join):
             arrow_types=_arrow_types(self.sources, spec),
             storage=storage,
             lanes=lanes,
-            output=Output(storage, "arrow"),
-            sink=_path_sink(str(sink)) if isinstance(sink, (str, Path)) else _frame_sink(sink),
+            output=Output(into.staging, into.form),
+            sink=into.deliver,
             keep=keep,
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
         )
-        runner = BatchRunner(setting)
-        writer = frame.writeStream.foreachBatch(runner.run)
-        writer = writer.option("checkpointLocation", f"{checkpoint}/spark").queryName("windrow")
-        timed = (
-            writer.trigger(availableNow=True) if trigger == AVAILABLE_NOW else writer.trigger(processingTime=trigger)
-        )
-        return RunningJoin(timed.start(), runner)
+        return launch(frame, setting, into, checkpoint=str(checkpoint), trigger=trigger, name=name)
 
 
 def united(
@@ -124,21 +128,12 @@ def as_source(source: Any, name: str) -> StreamingFrame:
     """The source of a stream on Spark."""
     if isinstance(source, StreamingFrame):
         return source
+    if type(source).__module__.startswith("pyspark.sql.connect"):
+        raise UsageError(f"stream '{name}' comes from Spark Connect, which cannot run a join", hint=CLASSIC)
     if not isinstance(source, DataFrame) or not source.isStreaming:
         kind = "a DataFrame that does not stream" if isinstance(source, DataFrame) else type(source).__name__
         raise UsageError(f"stream '{name}' is {kind}", hint="read it with spark.readStream")
     return StreamingFrame(source)
-
-
-def _path_sink(path: str) -> Sink:
-    def write(results: Results, batch: int) -> None:
-        results.frame().write.mode("overwrite").parquet(f"{path}/batch={batch}")
-
-    return write
-
-
-def _frame_sink(function: Callable[[DataFrame, int], None]) -> Sink:
-    return lambda results, batch: function(results.frame(), batch)
 
 
 def _arrow_types(sources: Mapping[str, Any], spec: QuerySpec) -> dict[Column, pa.DataType]:
