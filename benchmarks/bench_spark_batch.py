@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
-from benchmarks.measure import Row, in_child, main, smaller
-from benchmarks.spark_batches import median_ms, recorded, session
 from pyspark.sql import DataFrame
 
 import windrow
+from benchmarks.measure import Row, in_child, main, smaller
+from benchmarks.spark_batches import asked, median_ms, recorded, session
 from windrow.streams.arrivals import Constant
 from windrow.streams.synthetic import GrubJoinStream
 
@@ -50,8 +50,8 @@ def measure(size: Size) -> list[Row]:
 
 def ours(frames: Mapping[str, DataFrame], checkpoint: str) -> Any:
     """The join, with Spark's noop format as the sink."""
-    query = windrow.sql(QUESTION, frames)
-    return query.start(format="noop", checkpoint=checkpoint, trigger="0 seconds", max_ahead=None).spark_query
+    query = asked(QUESTION, frames)
+    return query.start(windrow.Format("noop"), checkpoint=checkpoint, trigger="0 seconds", max_ahead=None).spark_query
 
 
 def nothing(frames: Mapping[str, DataFrame], checkpoint: str) -> Any:

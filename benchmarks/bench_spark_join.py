@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import Row, Timing, faster, in_child, main
-from benchmarks.spark_batches import median_ms, recorded, session
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 import windrow
+from benchmarks.measure import Row, Timing, faster, in_child, main
+from benchmarks.spark_batches import asked, median_ms, recorded, session
 from windrow.streams.arrivals import Constant
 from windrow.streams.synthetic import GrubJoinStream
 
@@ -62,8 +62,8 @@ def _measured(size: Size) -> Row:
 def ours(frames: Mapping[str, DataFrame], band: float, checkpoint: str) -> Any:
     """The join, with Spark's noop format as the sink."""
     text = f"SELECT a.id AS a_id, b.id AS b_id FROM a, b WHERE ABS(a.x - b.x) <= {band} WINDOW 20 SECONDS"
-    query = windrow.sql(text, frames)
-    return query.start(format="noop", checkpoint=checkpoint, trigger="0 seconds", max_ahead=None).spark_query
+    query = asked(text, frames)
+    return query.start(windrow.Format("noop"), checkpoint=checkpoint, trigger="0 seconds", max_ahead=None).spark_query
 
 
 def workaround(frames: Mapping[str, DataFrame], band: float, checkpoint: str) -> Any:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.measure import Row, in_child, main
-from benchmarks.spark_batches import durations_ms, recorded, session
 from pyspark.sql import DataFrame
 
 import windrow
+from benchmarks.measure import Row, in_child, main
+from benchmarks.spark_batches import asked, durations_ms, recorded, session
 from windrow.streams.arrivals import Constant
 from windrow.streams.synthetic import GrubJoinStream
 
@@ -44,7 +44,7 @@ def measure(size: Size) -> list[Row]:
     streams = [GrubJoinStream(name, Constant(1_000), noise=2.0) for name in ("a", "b", "c")]
     with recorded(streams, size.batches) as seconds, session() as spark, tempfile.TemporaryDirectory() as folder:
         frames = seconds.frames(spark)
-        noop = _rate(size, frames, format="noop")
+        noop = _rate(size, frames, sink=windrow.Format("noop"))
         parquet = _rate(size, frames, sink=f"{folder}/out")
     return [
         _row("to Spark's noop format", noop, 5.0, size),
@@ -57,7 +57,7 @@ def _rate(size: Size, frames: Mapping[str, DataFrame], **target: Any) -> tuple[f
     held: list[Any] = []
 
     def start(checkpoint: str) -> Any:
-        query = windrow.sql(QUESTION.format(band=size.band), frames)
+        query = asked(QUESTION.format(band=size.band), frames)
         held.append(query.start(**target, checkpoint=checkpoint, trigger="0 seconds", max_ahead=None))
         return held[0].spark_query
 

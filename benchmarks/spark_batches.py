@@ -18,17 +18,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+import windrow
+from windrow.run.spark.join import SparkJoin
 from windrow.streams.synthetic import GrubJoinStream, generate
 
 SECOND_US = 1_000_000
 LONGEST_WAIT_S = 900
+SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("id", pa.int64()), ("x", pa.float64())])
 
 
 @contextmanager
@@ -75,13 +78,13 @@ def recorded(streams: Sequence[GrubJoinStream], seconds: int) -> Iterator[Second
         for name, table in generate(streams, seconds, seed=7, start_us=0).items():
             (Path(folder) / name).mkdir()
             times = table["ts"].cast(pa.int64()).to_numpy()
-            table = table.set_column(0, "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
+            zoned = table.set_column(0, "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
             edges = times.searchsorted([second * SECOND_US for second in range(seconds + 1)])
             for second in range(seconds):
                 file = Path(folder) / name / f"{second:05d}.parquet"
-                pq.write_table(table.slice(edges[second], edges[second + 1] - edges[second]), file)
+                pq.write_table(zoned.slice(edges[second], edges[second + 1] - edges[second]), file)
                 os.utime(file, (1_000_000_000 + second, 1_000_000_000 + second))
-        yield Seconds(Path(folder), tuple(stream.name for stream in streams), table.schema)
+        yield Seconds(Path(folder), tuple(stream.name for stream in streams), SCHEMA)
 
 
 Start = Callable[[str], Any]
@@ -112,6 +115,6 @@ def median_ms(start: Start, batches: int, skip: int) -> float:
     return statistics.median(report["triggerExecution"] for report in found.values())
 
 
-def to_noop(frame: DataFrame, batch: int) -> None:  # noqa: ARG001 - what foreachBatch calls
-    """A sink that computes all rows and keeps none."""
-    frame.write.format("noop").mode("append").save()
+def asked(text: str, frames: Mapping[str, DataFrame]) -> SparkJoin:
+    """The join of a text over streams."""
+    return cast(SparkJoin, windrow.sql(text, frames))

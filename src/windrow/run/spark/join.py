@@ -31,10 +31,11 @@ from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.program import Keep, kept_columns
+from windrow.run.spark.aside import Aside
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.lanes import Lanes, in_lanes
 from windrow.run.spark.launch import launch
-from windrow.run.spark.query import Setting
+from windrow.run.spark.query import MOST_ROWS, Setting
 from windrow.run.spark.results import Output
 from windrow.run.spark.sinks import Format, Function, as_sink
 from windrow.run.spark.sources import register
@@ -77,12 +78,15 @@ class SparkJoin(Join):
         keep: Keep = "all",
         policy: str = "timestamp",
         max_ahead: str | None = "1 day",
+        set_aside: str | Path | None = None,
+        most_rows: int = MOST_ROWS,
     ) -> RunningJoin:
         """Start the join. `state` is where windows and commits are, by default below the checkpoint; `trigger` a span
         or "available now"; `name` what Spark shows; `slices` the number of parts probed side by side (by default
         Spark's parallelism), `slice_by` what they are cut by (time, hash, range; auto: what ships least); `keep`
         whether stored rows hold all columns, so that the SELECT list may change later, or those it uses; `max_ahead`
-        how far ahead of the clock a row may be (None: any).
+        how far ahead of the clock a row may be (None: any); `set_aside` a folder for rows that were late or bad;
+        `most_rows` how many rows are joined at a time: a larger batch runs in parts.
         """
         spec = self.spec()
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
@@ -91,6 +95,8 @@ class SparkJoin(Join):
             raise UsageError("this join has no streaming DataFrames", hint="run it with windrow.local(query)")
         if slices is not None and slices < 1:
             raise UsageError(f"slices is {slices}", place="start", hint="give 1 or more")
+        if most_rows < 1:
+            raise UsageError(f"most_rows is {most_rows}", place="start", hint="give 1 or more")
         spark = first.sparkSession
         storage = open_storage(str(state) if isinstance(state, Path) else state or f"{checkpoint}/{STATE}")
         into = as_sink(sink, str(checkpoint), storage)
@@ -102,11 +108,13 @@ class SparkJoin(Join):
             ),
             arrow_types=_arrow_types(self.sources, spec),
             storage=storage,
-            lanes=lanes,
+            feed=lanes,
             output=Output(into.staging, into.form),
             sink=into.deliver,
+            aside=None if set_aside is None else Aside(open_storage(str(set_aside))),
             keep=keep,
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
+            most_rows=most_rows,
         )
         return launch(frame, setting, into, checkpoint=str(checkpoint), trigger=trigger, name=name)
 

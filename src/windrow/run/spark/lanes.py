@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,11 +27,45 @@ CLOCK = -1
 
 
 @dataclass(frozen=True)
+class Arrived:
+    """What a batch brings: rows of each stream; where the source says so, the batch's time, and that it is the last."""
+
+    rows: Mapping[str, int]
+    now_us: int | None = None
+    last: bool = False
+
+
+class Feed(Protocol):
+    """How the rows of all streams lie in one DataFrame."""
+
+    def arrived(self, frame: DataFrame) -> Arrived:
+        """What a batch brings; Spark counts."""
+
+    def tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
+        """The rows of a task's input, stream by stream."""
+
+    def cuts(self, frame: DataFrame, times: Mapping[str, str], parts: int) -> tuple[int, ...]:
+        """Event times (of the columns `times`, in microseconds) that cut a batch in parts of about the same size."""
+
+
+@dataclass(frozen=True)
 class Lanes:
     """Which lane holds each column of each stream; streams are known by their place in the query."""
 
     names: tuple[str, ...]
     columns: tuple[Mapping[str, str], ...]
+
+    def arrived(self, frame: DataFrame) -> Arrived:
+        """What a batch brings."""
+        counts = [f"count(if({STREAM} = {number}, 1, NULL))" for number in range(len(self.names))]
+        found = frame.selectExpr(*counts).collect()[0]
+        return Arrived({name: int(rows) for name, rows in zip(self.names, found, strict=True)})
+
+    def cuts(self, frame: DataFrame, times: Mapping[str, str], parts: int) -> tuple[int, ...]:
+        """Event times that cut a batch in parts of about the same size."""
+        shares = ", ".join(str(number / parts) for number in range(1, parts))
+        found = _event_times(frame, self, times).selectExpr(f"percentile_approx(at, array({shares}))").collect()
+        return tuple(sorted(set(found[0][0] or ())))
 
     def tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
         """The rows of a task's input, stream by stream."""
@@ -77,7 +112,7 @@ def _spread(frame: DataFrame, number: int, held: Mapping[str, str], kinds: Mappi
     return frame.select(spark_functions.lit(number).alias(STREAM), *lanes)
 
 
-def event_times(frame: DataFrame, lanes: Lanes, times: Mapping[str, str]) -> DataFrame:
+def _event_times(frame: DataFrame, lanes: Lanes, times: Mapping[str, str]) -> DataFrame:
     """The event times of all rows, in microseconds, as column `at`."""
     at = spark_functions.lit(None).cast("bigint")
     for number, name in enumerate(lanes.names):
@@ -97,10 +132,3 @@ def _micros(lane: str, kind: DataType) -> Column:
     if isinstance(kind, NumericType):
         return spark_functions.expr(f"CAST({column} AS BIGINT)")
     return spark_functions.lit(None).cast("bigint")
-
-
-def cuts_of(frame: DataFrame, lanes: Lanes, times: Mapping[str, str], parts: int) -> tuple[int, ...]:
-    """Event times that cut a batch in parts of about the same size."""
-    shares = ", ".join(str(number / parts) for number in range(1, parts))
-    found = event_times(frame, lanes, times).selectExpr(f"percentile_approx(at, array({shares}))").first()
-    return tuple(sorted(set(found[0] or ()))) if found else ()

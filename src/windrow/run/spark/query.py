@@ -36,8 +36,10 @@ from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
 from windrow.run.program import Keep, Program
 from windrow.run.spark import messages, worker
+from windrow.run.spark.aside import Aside
+from windrow.run.spark.described import described
 from windrow.run.spark.journal import Journal, is_done
-from windrow.run.spark.lanes import CLOCK, STREAM, Lanes, cuts_of
+from windrow.run.spark.lanes import Arrived, Feed
 from windrow.run.spark.messages import COUNT, DONE, KEPT, RESULT, STAGED, Message
 from windrow.run.spark.question import check_same, question_of
 from windrow.run.spark.results import Output, ResultFile, Results
@@ -63,11 +65,11 @@ class Setting:
     plan: Plan
     arrow_types: Mapping[Column, pa.DataType]
     storage: Storage
-    lanes: Lanes
+    feed: Feed
     output: Output
     sink: Sink
     max_ahead_us: int | None
-    aside: Output | None = None
+    aside: Aside | None = None
     keep: Keep = "used"
     most_rows: int = MOST_ROWS
     clock: Callable[[], float] = time.time
@@ -119,16 +121,18 @@ class BatchRunner:
         spark.conf.set("spark.sql.shuffle.partitions", "1")
         frame = frame.persist()
         try:
-            with watch.phase("count"):
-                rows = self._counted(frame)
+            with watch.phase("count"), described(spark.sparkContext, batch, "count new rows"):
+                arrived = self.setting.feed.arrived(frame)
             with watch.phase("plan"):
-                plan = self._planned(batch, frame, rows)
+                plan = self._planned(batch, frame, arrived)
             told, entry, live = self._joined(frame, batch, plan, watch)
         finally:
             frame.unpersist()
-        with watch.phase("sink"):
+        with watch.phase("sink"), described(spark.sparkContext, batch, "results to the sink"):
             results = Results(spark, self.setting.output, self.program.schema, tuple(told.files), tuple(told.inline))
             self.setting.sink(results, batch)
+            if self.setting.aside is not None:
+                self.setting.aside.deliver(told.aside, batch)
         with watch.phase("commit"):
             self._commit(batch, plan, entry, live, told)
         if plan["rows"] and told.seconds:
@@ -136,7 +140,7 @@ class BatchRunner:
         self.progress.append({
             "batch": batch,
             "now_us": plan["now_us"],
-            "rows": rows,
+            "rows": dict(arrived.rows),
             "results": told.results,
             "tasks": plan["tasks"],
             "parts": len(plan["cuts"]) + 1,
@@ -152,7 +156,7 @@ class BatchRunner:
         edges = [None, *plan["cuts"], None]
         for part in range(len(edges) - 1):
             job = self._job(batch, part, (edges[part], edges[part + 1]), plan, entry, live)
-            with watch.phase("join"):
+            with watch.phase("join"), described(frame.sparkSession.sparkContext, batch, _shown(job, len(edges) - 1)):
                 rows = self._ran(frame, job, entry) if plan["rows"] or entry.row_windowed else []
             live = self._settled(job, entry, live, rows, told)
         return told, entry, live
@@ -166,22 +170,19 @@ class BatchRunner:
             self.journal.sweep(self.last)
         return is_done(self.last, batch, self.query)
 
-    def _counted(self, frame: DataFrame) -> dict[str, int]:
-        """Rows of each stream."""
-        counts = frame.groupBy(STREAM).count().collect()
-        return {self.setting.lanes.names[number]: rows for number, rows in counts if number != CLOCK}
-
-    def _planned(self, batch: int, frame: DataFrame, rows: Mapping[str, int]) -> dict[str, Any]:
+    def _planned(self, batch: int, frame: DataFrame, arrived: Arrived) -> dict[str, Any]:
         """The plan that was written for a batch, or one that is written now."""
         plan = self.journal.plan(batch)
         if plan is None:
             last = self._state
-            taken = sum(rows.values())
+            now_us = int(self.setting.clock() * 1_000_000) if arrived.now_us is None else arrived.now_us
+            taken = sum(arrived.rows.values())
             small = taken * self._seconds_a_row <= ONE_TASK_SECONDS
             plan = {
-                "now_us": max(last.now_us, int(self.setting.clock() * 1_000_000)),
+                "now_us": max(last.now_us, now_us),
+                "last": arrived.last,
                 "rows": taken,
-                "order": self._order(rows, batch),
+                "order": self._order(arrived.rows, batch),
                 "tasks": 1 if small else self.plan.slices.count,
                 "cuts": self._cuts(frame, taken),
                 "merges": merges_of(last.live, self.setting.spec),
@@ -195,7 +196,7 @@ class BatchRunner:
         if parts < 2:
             return ()
         times = {stream.name: stream.time for stream in self.setting.spec.streams}
-        return cuts_of(frame, self.setting.lanes, times, parts)
+        return self.setting.feed.cuts(frame, times, parts)
 
     def _job(
         self,
@@ -217,17 +218,18 @@ class BatchRunner:
             part=part,
             from_us=span[0],
             to_us=span[1],
+            last=bool(plan["last"]) and span[1] is None,
             now_us=int(plan["now_us"]),
             max_ahead_us=self.setting.max_ahead_us,
             watermarks_us={name: gate.watermark_us for name, gate in entry.gates.items()},
             order=None if plan["order"] is None else tuple(plan["order"]),
             tasks=int(plan["tasks"]),
-            lanes=self.setting.lanes,
+            feed=self.setting.feed,
             live=live,
             merges={int(p): {n: tuple(map(tuple, g)) for n, g in m.items()} for p, m in merges.items()},
             storage=self.setting.storage,
             output=self.setting.output,
-            aside=self.setting.aside,
+            aside=None if self.setting.aside is None else self.setting.aside.output,
             run=self.run_name,
         )
 
@@ -286,10 +288,10 @@ class BatchRunner:
     def _admitted_here(self, frame: DataFrame, job: worker.Job, entry: Entry) -> DataFrame:
         """Messages of the rows that row windows let in now, made by the driver program."""
         pushed: dict[str, list[pa.Table]] = {}
-        for name, table in job.lanes.tables(iter(frame.toArrow().to_batches())):
+        for name, table in job.feed.tables(iter(frame.toArrow().to_batches())):
             pushed.setdefault(name, []).append(table)
         found: list[Message] = []
-        for name, segment in entry.admit(pushed, job.now_us, part=(job.from_us, job.to_us)).items():
+        for name, segment in entry.admit(pushed, job.now_us, job.last, (job.from_us, job.to_us)).items():
             if len(segment):
                 sent = (
                     worker.stored(self.program, name, segment)
@@ -360,6 +362,15 @@ class BatchRunner:
         self.journal.write_commit(commit)
         self.journal.forget(batch - 2, tuple(entry.gates), last.dying)
         self.last = commit
+
+
+def _shown(job: worker.Job, parts: int) -> str:
+    """What Spark's UI says of the job of a batch."""
+    hops = len(job.names) - 1
+    part = f"part {job.part + 1} of {parts}, " if parts > 1 else ""
+    if job.tasks == 1:
+        return f"{part}{hops} hops in one task"
+    return f"{part}enter, then {hops} hops over {job.tasks} tasks"
 
 
 class Stopwatch:

@@ -50,24 +50,23 @@ class Output:
 
 
 def write_results(
-    output: Output, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    output: Output,
+    name: str,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    inline_bytes: int = INLINE_BYTES,
 ) -> ResultFile | pa.Table:
-    """Stage results under a name; as few rows as a message can hold come back as they are."""
+    """Stage results under a name; as few of them as a message can hold come back as they are."""
     held: list[pa.RecordBatch] = []
     waiting = iter(batches)
-    if output.form == "arrow":
-        size = 0
-        for batch in waiting:
-            held.append(batch)
-            size += batch.nbytes
-            if size > INLINE_BYTES:
-                break
-        else:
-            return pa.Table.from_batches(held, schema)
+    size = 0
+    for batch in waiting:
+        held.append(batch)
+        size += batch.nbytes
+        if size > inline_bytes:
+            break
     else:
-        held.extend(next(([batch] for batch in waiting if len(batch)), []))
-        if not held:
-            return pa.Table.from_batches([], schema)
+        return pa.Table.from_batches(held, schema)
     rows = 0
     name = f"{name}.{output.form}"
     with output.storage.writing(name) as file:

@@ -31,7 +31,7 @@ from windrow.run.program import Keep, Program
 from windrow.run.results import result_batch
 from windrow.run.spark import messages
 from windrow.run.spark.journal import segment_name
-from windrow.run.spark.lanes import Lanes
+from windrow.run.spark.lanes import Feed
 from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED, STORE, Message
 from windrow.run.spark.placing import homes, visits
 from windrow.run.spark.results import Output, ResultFile, write_results
@@ -51,7 +51,9 @@ Attempt = Callable[[], tuple[int, str]]
 
 @dataclass(frozen=True)
 class Job:
-    """One batch, or a part of one, as tasks see it: of event times after `from_us`, up to `to_us`."""
+    """One batch, or a part of one, as tasks see it: of event times after `from_us`, up to `to_us`; `last` says that no
+    input follows.
+    """
 
     spec: QuerySpec
     plan_text: str
@@ -62,12 +64,13 @@ class Job:
     part: int
     from_us: int | None
     to_us: int | None
+    last: bool
     now_us: int
     max_ahead_us: int | None
     watermarks_us: Mapping[str, int]
     order: Order | None
     tasks: int
-    lanes: Lanes
+    feed: Feed
     live: Live
     merges: Mapping[int, Mapping[str, tuple[tuple[str, ...], ...]]]
     storage: Storage
@@ -160,7 +163,7 @@ def _entered(
 ) -> tuple[list[Message], dict[str, Segment]]:
     """The rows that belong to the job's part, through the entrance: what to tell, and the new segments."""
     pushed: dict[str, list[pa.Table]] = {}
-    for name, table in job.lanes.tables(batches):
+    for name, table in job.feed.tables(batches):
         pushed.setdefault(name, []).append(table)
     entry = Entry(program, job.max_ahead_us, _Aside(job, job.aside, attempt) if job.aside else None)
     for gate in entry.gates.values():
@@ -193,7 +196,7 @@ class _Aside:
         found: dict[str, list[dict[str, object]]] = {}
         for stream, tables in self.held.items():
             table = pa.concat_tables(tables).combine_chunks()
-            staged = write_results(self.output, self.name.format(stream), table.schema, table.to_batches())
+            staged = write_results(self.output, self.name.format(stream), table.schema, table.to_batches(), 0)
             if isinstance(staged, ResultFile):
                 found[stream] = [staged.fields()]
         return found
