@@ -21,7 +21,7 @@ def plan_query(
     policy: str = "timestamp",
     methods: Collection[str] | None = None,
     slices: int = 1,
-    slice_by: str = "auto",
+    slice_by: str = "time",
 ) -> Plan:
     """The exact plan of a query; `methods` restricts what its steps may use, `slices` shares it out over that many
     parts, by `time`, `hash` or `range` where the query has such a condition (`auto`: what ships the fewest copies).
