@@ -55,7 +55,7 @@ def test_json_holds_the_plan_that_would_run(windrow_command: Command, folder: Pa
 
 def test_slices_and_what_travels_are_told(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder, THREE)
-    ended = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "auto", "--rate", "b=500")
+    ended = windrow_command("explain", *arguments, "--slices", "4", "--rate", "b=500")
     assert (ended.code, ended.err) == (0, "")
     for line in (
         "On Spark",
@@ -71,13 +71,14 @@ def test_slices_and_what_travels_are_told(windrow_command: Command, folder: Path
     assert "MB/s to keep and to step 1" in told
 
 
-def test_slices_by_time_are_the_default(windrow_command: Command, folder: Path) -> None:
+def test_slices_by_time_when_asked(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder, THREE)
-    ended = windrow_command("explain", *arguments, "--slices", "4", "--json")
+    ended = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "time", "--json")
     found = json.loads(ended.out)
     assert {each["kind"] for each in found["plan"]["slices"]["streams"]} == {"time"}
     assert found["copies"] == {"a": [4, 4], "b": [4, 4], "c": [4, 4]}
-    assert "slices by auto would make it" in windrow_command("explain", *arguments, "--slices", "4").out
+    by_time = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "time").out
+    assert "    24 in all; slices by auto would make it 9.81" in by_time.splitlines()
     assert "  one slice: nothing travels" in windrow_command("explain", *arguments, "--slices", "1").out.splitlines()
     assert "slices" in windrow_command("explain", *arguments).out
 

@@ -59,7 +59,7 @@ def explain(  # noqa: PLR0913 - every option is an argument
     policy: options.Policy = "timestamp",
     method: options.Methods = None,
     slices: _Slices = None,
-    slice_by: _SliceBy = "time",
+    slice_by: _SliceBy = "auto",
     rate: _Rates = None,
     json: options.Json = False,
 ) -> None:
@@ -70,7 +70,7 @@ def explain(  # noqa: PLR0913 - every option is an argument
 
     \b
     windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv
-    windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv --slices 8 --slice-by auto --json
+    windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv --slices 8 --slice-by time --json
     """
     import windrow
     from windrow.cli.question import ask, check_choices

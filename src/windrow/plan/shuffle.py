@@ -8,9 +8,9 @@ visits, and how many those are depends on how the probed stream is sliced, on no
     time     1 + time reach / span             mostly all, because a window lies on all slices
              all of them                       otherwise
 
-So what makes the sum over the steps that probe a stream smallest is chosen stream by stream (`auto`); ties go to time.
-Time loads all slices alike whatever the values are, so it is the default: how often a key comes is not known before the
-query runs, and few distinct keys, or one that most rows share, leave slices idle. A BOOLEAN is known to have few, so
+So what makes the sum over the steps that probe a stream smallest is chosen stream by stream (`auto`); ties go to time,
+which loads all slices alike whatever the values are. How often a key comes is not known before the query runs: few
+distinct keys, or one that most rows share, leave slices idle; then slice by time. A BOOLEAN is known to have few, so
 `auto` does not slice by one.
 """
 
