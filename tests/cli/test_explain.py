@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Command
 from tests.cli.recordings import NEAR, cameras_and_query
 from windrow.plan.plan import Plan
@@ -49,6 +51,56 @@ def test_json_holds_the_plan_that_would_run(windrow_command: Command, folder: Pa
     assert "a.x > 3" in found["streams"][0]["entrance"]
     assert found["streams"][1]["columns"] == ["ts", "x", "kind"]
     assert found["outputs"] == [{"name": "a_id", "type": "BIGINT"}, {"name": "c_id", "type": "BIGINT"}]
+
+
+def test_slices_and_what_travels_are_told(windrow_command: Command, folder: Path) -> None:
+    arguments = cameras_and_query(folder, THREE)
+    ended = windrow_command("explain", *arguments, "--slices", "4", "--rate", "b=500")
+    assert (ended.code, ended.err) == (0, "")
+    for line in (
+        "On Spark",
+        "  4 slices, each row is kept on one of them",
+        "    a: by the hash of a.kind (a.kind = b.kind)",
+        "    c: by the value of c.x, in spans of 2.472 (abs(b.x - c.x) <= 0.5)",
+        "    a new row of a: kept 1, to b 1, to c 1.4",
+        "    a new row of c: kept 1, to b 4, to a 1",
+    ):
+        assert line in ended.out.splitlines()
+    (told,) = (line for line in ended.out.splitlines() if line.startswith("    a new row of b"))
+    assert "500 rows/s of about" in told
+    assert "MB/s to keep and to step 1" in told
+
+
+def test_slices_by_time_when_asked(windrow_command: Command, folder: Path) -> None:
+    arguments = cameras_and_query(folder, THREE)
+    ended = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "time", "--json")
+    found = json.loads(ended.out)
+    assert {each["kind"] for each in found["plan"]["slices"]["streams"]} == {"time"}
+    assert found["copies"] == {"a": [4, 4], "b": [4, 4], "c": [4, 4]}
+    by_time = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "time").out
+    assert "    24 in all; slices by auto would make it 9.81" in by_time.splitlines()
+    assert "  one slice: nothing travels" in windrow_command("explain", *arguments, "--slices", "1").out.splitlines()
+    assert "slices" in windrow_command("explain", *arguments).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--slices", "0"), "at least one slice, not 0"),
+        (("--slice-by", "x"), "no slicing 'x'"),
+        (("--rate", "z=5"), "'z=5' names no stream"),
+        (("--rate", "a=fast"), "'fast' is no rate"),
+        (("--rate", "a=-1"), "'-1' is no rate"),
+        (("--rate", "a"), "'' is no rate"),
+    ],
+)
+def test_wrong_slices_and_rates_are_told_in_a_line(
+    arguments: tuple[str, ...], told: str, windrow_command: Command, folder: Path
+) -> None:
+    ended = windrow_command("explain", *cameras_and_query(folder, THREE), *arguments)
+    assert ended.code == 2
+    assert told in ended.err
+    assert "Traceback" not in ended.err
 
 
 def test_nothing_is_written(windrow_command: Command, folder: Path) -> None:

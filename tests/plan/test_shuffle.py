@@ -89,7 +89,7 @@ def test_one_slice_needs_no_choice_and_what_cannot_be_is_refused() -> None:
 
 def test_predicted_copies_along_the_paths() -> None:
     spec = spec_of("a.k = b.k AND abs(b.x - c.x) < 1", THREE)
-    found = predicted_copies(spec, plan_query(spec, slices=5))
+    found = predicted_copies(spec, plan_query(spec, slices=5, slice_by="auto"))
     assert {driver: [round(count, 6) for count in counts] for driver, counts in found.items()} == {
         "a": [1, round(BAND, 6)], "b": [1, round(BAND, 6)], "c": [5, 1],
     }  # fmt: skip
@@ -136,16 +136,18 @@ def test_time_reaches(where: str, window: str) -> None:
 
 def test_narrow_conditions_on_time_need_no_other_slices() -> None:
     spec = windowed("abs(a.ts - b.ts) <= INTERVAL 1 SECOND AND abs(a.f64 - b.f64) <= 1", "WINDOW 1 DAY")
-    plan = plan_query(spec, slices=4)
+    plan = plan_query(spec, slices=4, slice_by="auto")
     assert kinds(plan) == "a:time b:time"
     (count,) = predicted_copies(spec, plan)["a"]
     assert 1 < count < 1.01
-    assert kinds(plan_query(windowed("abs(a.f64 - b.f64) <= 1", "WINDOW 1 DAY"), slices=4)) == "a:range0 b:range0"
+    wide = windowed("abs(a.f64 - b.f64) <= 1", "WINDOW 1 DAY")
+    assert kinds(plan_query(wide, slices=4, slice_by="auto")) == "a:range0 b:range0"
+    assert plan_query(wide, slices=4) == plan_query(wide, slices=4, slice_by="auto")
 
 
 def test_lines_tell_slicings_copies_and_bytes() -> None:
     spec = spec_of("a.k = b.k AND abs(b.x - c.x) < 1", THREE)
-    plan = plan_query(spec, slices=5)
+    plan = plan_query(spec, slices=5, slice_by="auto")
     rate = "1000 rows/s of about 32 bytes are 0.064 MB/s to keep and to step 1"
     assert slices_lines(spec, plan, {"a": 1000.0}) == [
         "5 slices, each row is kept on one of them",
@@ -163,17 +165,20 @@ def test_lines_tell_slicings_copies_and_bytes() -> None:
     assert slices_lines(timed, plan_query(timed, slices=2, slice_by="range"))[1].startswith(
         "  a: by the value of a.at, in spans of 4.944 s (abs("
     )
-    shown = slices_lines(timed, plan_query(timed, slices=2, slice_by="time"))
-    assert shown[1:4] == [
+    assert slices_lines(timed, plan_query(timed, slices=2, slice_by="time")) == [
+        "2 slices, each row is kept on one of them",
         "  a: by event time, in spans of 1.54508 s",
         "  b: by event time, in spans of 1.54508 s",
         "predicted shuffle, in copies of a row or a partial result",
+        "  a new row of a: kept 1, to b 2",
+        "  a new row of b: kept 1, to a 2",
+        "  4 in all; slices by auto would make it 2.81",
     ]
 
 
 def test_spans_of_decimals_are_told_in_their_unit() -> None:
     spec = windowed("abs(a.d52 - b.d18) <= 0.25", "WINDOW 20 SECONDS")
-    plan = plan_query(spec, slices=3)
+    plan = plan_query(spec, slices=3, slice_by="range")
     width = float(plan.slices.of("a").span or 0)
     assert width == pytest.approx((500 + 3) * BANDS_A_SPAN * OFF_THE_GRID)
     assert f"in spans of {width / 1000:.4g} (abs" in slices_lines(spec, plan)[1]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json as json_format
-from typing import TYPE_CHECKING, Any
+import math
+import os
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,41 +32,109 @@ _DRIVING = {
     "output_rate": "the stream whose row can meet the most stored rows runs first",
 }
 
+_Slices = Annotated[
+    int | None,
+    typer.Option(
+        "--slices", metavar="N", help="On how many slices windows are kept on Spark. Default: the processors here."
+    ),
+]
+_SliceBy = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        help="What the slice of a row depends on: time, hash (of an equality), range (of a band's value), or auto: "
+        "what ships the fewest copies. The results are the same.",
+    ),
+]
+_Rates = Annotated[
+    list[str] | None,
+    typer.Option("--rate", metavar="NAME=ROWS", help="Rows a second of a stream, to predict bytes; once for each."),
+]
 
-def explain(
+
+def explain(  # noqa: PLR0913 - every option is an argument
     query: options.Query,
     stream: options.Streams,
     udf: options.Functions = None,
     policy: options.Policy = "timestamp",
     method: options.Methods = None,
+    slices: _Slices = None,
+    slice_by: _SliceBy = "auto",
+    rate: _Rates = None,
     json: options.Json = False,
 ) -> None:
     """Show how a query would be run, and why; nothing runs.
 
-    For each stream: what enters its window, how long it stays, and in which order and by which method its new rows
-    search the windows of the others.
+    For each stream: what enters its window, how long it stays, in which order and by which method its new rows search
+    the windows of the others, on which slice a row is kept, and how many copies are predicted to travel.
 
     \b
     windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv
-    windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv --json
+    windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv --slices 8 --slice-by time --json
     """
     import windrow
     from windrow.cli.question import ask, check_choices
+    from windrow.plan.order import plan_query
 
     check_choices(policy, method)
+    _check_slices(slices, slice_by)
     question = ask(query, stream, udf)
-    join = windrow.local(question.join, policy=policy, methods=method)
+    rates_hz = parse_rates(rate or (), [each.name for each in question.spec.streams])
+    count = slices if slices is not None else os.cpu_count() or 1
+    plan = plan_query(question.spec, policy=policy, methods=method, slices=count, slice_by=slice_by)
+    join = windrow.local(question.join, plan=plan)
     if json:
         typer.echo(json_format.dumps(as_values(question, join), indent=2))
     else:
-        _print(question, join)
+        _print(question, join, rates_hz)
+
+
+def _check_slices(slices: int | None, slice_by: str) -> None:
+    from windrow.errors import UsageError
+    from windrow.plan.shuffle import AUTO
+    from windrow.plan.slices import KINDS
+
+    if slices is not None and slices < 1:
+        raise UsageError(f"a join needs at least one slice, not {slices}", place="--slices", hint="give 1 or more")
+    if slice_by not in (AUTO, *KINDS):
+        hint = f"choose one of {', '.join((AUTO, *KINDS))}"
+        raise UsageError(f"there is no slicing '{slice_by}'", place="--slice-by", hint=hint)
+
+
+def parse_rates(texts: Sequence[str], names: Collection[str]) -> dict[str, float]:
+    """Rows a second of `NAME=ROWS` texts.
+
+    >>> parse_rates(["a=1e3", "b=20"], ("a", "b"))
+    {'a': 1000.0, 'b': 20.0}
+    """
+    from windrow.errors import UsageError
+
+    found = {}
+    for text in texts:
+        name, _, amount = text.partition("=")
+        if name not in names:
+            raise UsageError(
+                f"'{text}' names no stream", place="--rate", hint=f"write NAME=ROWS, of {', '.join(names)}"
+            )
+        try:
+            found[name] = float(amount)
+        except ValueError:
+            found[name] = math.nan
+        if not 0 <= found[name] < math.inf:
+            raise UsageError(f"'{amount}' is no rate", place=f"--rate {text}", hint="write rows a second, as 1000")
+    return found
 
 
 def as_values(question: Question, join: LocalJoin) -> dict[str, Any]:
-    """The explanation as plain values; `plan` is the plan's own JSON form, its conjuncts are places in `conjuncts`."""
+    """The explanation as plain values; `plan` is the plan's own JSON form, its conjuncts are places in `conjuncts`;
+    `copies` is what is predicted to travel at each step of a driver's path.
+    """
+    from windrow.plan.shuffle import predicted_copies
+
     return {
         "plan": json_format.loads(join.plan.to_json()),
         "conjuncts": [str(conjunct) for conjunct in join.spec.conjuncts],
+        "copies": {driver: list(counts) for driver, counts in predicted_copies(join.spec, join.plan).items()},
         "streams": [_stream_values(question, join, stream) for stream in join.spec.streams],
         "outputs": [{"name": output.name, "type": str(output.expression.type)} for output in join.spec.outputs],
     }
@@ -112,9 +183,11 @@ def span_text(span_us: int) -> str:
     )
 
 
-def _print(question: Question, join: LocalJoin) -> None:
+def _print(question: Question, join: LocalJoin, rates_hz: dict[str, float]) -> None:
     from rich.console import Console
     from rich.text import Text
+
+    from windrow.plan.shuffle import slices_lines
 
     console = Console(highlight=False)
 
@@ -137,6 +210,10 @@ def _print(question: Question, join: LocalJoin) -> None:
             rest = [str(join.spec.conjuncts[place]) for place in step.conjuncts if place not in step.leading]
             if rest and step.leading:
                 line(f"       then checks {' AND '.join(rest)}", "dim")
+    line("")
+    line("On Spark", "bold")
+    for text in slices_lines(join.spec, join.plan, rates_hz):
+        line(f"  {text}")
     line("")
     line("Result columns", "bold")
     line("  " + ", ".join(f"{output.name} {output.expression.type}" for output in join.spec.outputs))

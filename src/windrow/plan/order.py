@@ -11,7 +11,7 @@ from collections.abc import Collection
 from windrow.plan.drivers import known_policy
 from windrow.plan.methods import choose, known_methods
 from windrow.plan.plan import Path, Plan, Step
-from windrow.plan.shuffle import choose_slices
+from windrow.plan.shuffle import AUTO, choose_slices
 from windrow.query.spec import QuerySpec
 
 
@@ -21,7 +21,7 @@ def plan_query(
     policy: str = "timestamp",
     methods: Collection[str] | None = None,
     slices: int = 1,
-    slice_by: str = "auto",
+    slice_by: str = AUTO,
 ) -> Plan:
     """The exact plan of a query; `methods` restricts what its steps may use, `slices` shares it out over that many
     parts, by `time`, `hash` or `range` where the query has such a condition (`auto`: what ships the fewest copies).

@@ -8,15 +8,17 @@ visits, and how many those are depends on how the probed stream is sliced, on no
     time     1 + time reach / span             mostly all, because a window lies on all slices
              all of them                       otherwise
 
-So each stream is sliced by what makes the sum over the steps that probe it smallest; ties go to time, which loads all
-slices alike whatever the values are. How often a key comes is not known before the query runs: few distinct keys, or
-one that most rows share, leave slices idle. A BOOLEAN is known to have few, so `auto` does not slice by one.
+So what makes the sum over the steps that probe a stream smallest is chosen stream by stream (`auto`); ties go to time,
+which loads all slices alike whatever the values are. How often a key comes is not known before the query runs: few
+distinct keys, or one that most rows share, leave slices idle; then slice by time. A BOOLEAN is known to have few, so
+`auto` does not slice by one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from windrow.errors import PlanError
 from windrow.plan.bands import linear, ranges_over, same_words, width_of
@@ -84,10 +86,15 @@ def slices_lines(spec: QuerySpec, plan: Plan, rates_hz: Mapping[str, float] | No
     if any(slicing.kind != "time" for slicing in plan.slices.streams):
         lines.append("  few distinct keys, or one that most rows share, would leave slices idle: that is not predicted")
     lines.append("predicted shuffle, in copies of a row or a partial result")
-    for driver, counts in predicted_copies(spec, plan).items():
+    predicted = predicted_copies(spec, plan)
+    for driver, counts in predicted.items():
         steps = zip(plan.path(driver).steps, counts, strict=True)
         shown = ", ".join(f"to {step.stream} {_number(count)}" for step, count in steps)
         lines.append(f"  a new row of {driver}: kept 1, {shown}{_traffic(spec, driver, counts, rates_hz)}")
+    best = replace(plan, slices=choose_slices(spec, plan.paths, plan.slices.count))
+    total, least = (sum(map(sum, each.values())) for each in (predicted, predicted_copies(spec, best)))
+    if least < total:
+        lines.append(f"  {_number(total)} in all; slices by {AUTO} would make it {_number(least)}")
     return lines
 
 

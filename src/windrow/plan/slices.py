@@ -151,25 +151,3 @@ def _spans(slicing: Slicing, words: Array) -> Array:
         numbers = np.clip(np.where(np.isnan(numbers), 0.0, numbers), -FARTHEST_SPAN, FARTHEST_SPAN)
     spans: Array = numbers.astype(np.int64)
     return spans
-
-
-@dataclass(frozen=True, slots=True)
-class TimeSlices:
-    """Slices by event time: spans of `span_us` in turn over `count` slices."""
-
-    count: int
-    span_us: int
-
-    def of(self, times_us: Array) -> Array:
-        """The slice of each stored row."""
-        return spans_in_turn(Slicing("", "time", self.count, span=self.span_us), times_us)
-
-    def visits(self, low_us: Array, high_us: Array) -> Array:
-        """Which slices hold event times of each closed range: one row a range, one column a slice."""
-        return spans_visited(Slicing("", "time", self.count, span=self.span_us), low_us, high_us)
-
-
-def time_slices(count: int, span_us: int | None) -> TimeSlices:
-    """Slices for a window of `span_us` (None: a row window), fine enough that the window is spread over all of them."""
-    slicing = time_slicing("", count, span_us)
-    return TimeSlices(count, int(slicing.span or 1))

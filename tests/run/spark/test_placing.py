@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.usefixtures("interpreted"), pytest.mark.filterwarnings
 
 INF, NAN = float("inf"), float("nan")
 SECOND = dt.timedelta(seconds=1)
-NOON = dt.datetime(2020, 2, 29, 12)
+NOON, DAY = dt.datetime(2020, 2, 29, 12), dt.datetime(2020, 2, 28)
 VALUES: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
     "ts": (pa.timestamp("us"), tuple(NOON + tick * SECOND for tick in range(12))),
     "f": (pa.float64(), (0.0, -0.0, 0.1, 0.2, 0.3, 0.1 + 0.2, 7.0, 7.5, NAN, INF, -INF, 1e308, -1.7e308, 5e-324, 2e18)),
@@ -42,7 +42,7 @@ VALUES: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
     "u": (pa.uint8(), (0, 1, 2, 3, 15, 40, 255)),
     "d": (pa.decimal128(9, 2), tuple(map(Decimal, ("0", "0.10", "0.30", "1", "2.25", "-7.5", "9999999.99", "15")))),
     "e": (pa.decimal128(18, 4), tuple(map(Decimal, ("0", "0.1", "0.3001", "1", "2.25", "-7.5", "9999999999.9999")))),
-    "m": (pa.timestamp("us"), (*(NOON + tick * SECOND for tick in (0, 1, 3, 90)), dt.datetime.max, dt.datetime.min)),
+    "m": (pa.timestamp("us"), (*(DAY + tick * SECOND for tick in (0, 1, 3, 90)), dt.datetime.max, dt.datetime.min)),
     "y": (pa.date32(), (*(dt.date(2020, 2, day) for day in (27, 28, 29)), dt.date(1969, 12, 31), dt.date(9999, 1, 1))),
     "s": (pa.string(), ("", "a", "A", "b", "ab", "Ab", "é", "É", "zz")),
     "t": (pa.bool_(), (True, False)),
@@ -83,7 +83,7 @@ CASES = [
     *((where.format(a="a", b="b"), by) for where in ELSEWHERE for by in ("time", "auto")),
     *THREE,
 ]
-SPANS = (0.1, 0.3, 1.0, 1e-9, 1e307, 5e-324)
+SPANS = (0.1, 1.0, 1e-9, 1e307)
 WINDOWS = ("WINDOW 4 SECONDS", "WINDOW a ROWS 9, b 2 SECONDS{c}")
 
 
@@ -195,7 +195,7 @@ def test_a_match_lies_on_a_slice_that_is_visited(where: str, by: str, count: int
     rows = 8 if len(program.spec.streams) > 2 else 20
     total = 0
 
-    @settings(max_examples=12)
+    @settings(max_examples=8)
     @given(st.tuples(tables(rows), tables(rows), tables(rows)))
     def check(drawn: tuple[pa.Table, ...]) -> None:
         nonlocal total
@@ -289,6 +289,19 @@ def test_a_step_without_the_key_visits_all_slices_in_reach() -> None:
     slicing = program.plan.slices.of(step.target)
     assert slicing.kind == "hash"
     assert visits(program, slicing, step, partial, reach).all()
+
+
+def test_a_key_that_is_null_for_a_partial_result_is_looked_for_nowhere() -> None:
+    program = program_of("a.i + b.i = c.i", "hash", 3)
+    columns = {name: pa.array(values[:1] * 2, kind) for name, (kind, values) in VALUES.items()}
+    segments = segments_of(program, (pa.table(columns | {"i": pa.array([2**63 - 1, 1])}),) * 3)
+    views = {s.name: View(s, (), segments[s.name]) for s in program.spec.streams}
+    partial = all_together(first_partial(views, "a", segments["a"]), "b", segments["b"])
+    step = program.steps["a"][1]
+    assert step.target == "c"
+    reach = time_reach(step, partial, program.spec.stream("c"))
+    visited = visits(program, program.plan.slices.of("c"), step, partial, reach)
+    assert visited.sum(axis=1).tolist() == [0, 0, 0, 1]  # all other sums are too large
 
 
 def test_a_slicing_that_does_not_fit_the_query_is_refused() -> None:
