@@ -20,6 +20,7 @@ from windrow.run.spark.join import SparkJoin
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "sinks.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FOLDER = re.compile(r'(")(results|checkpoint|tables|matches)(?=["/.])')
 ROWS = pa.table({"ts": pa.array([1_000_000, 2_000_000], pa.timestamp("us")), "id": pa.array([1, 2]), "k": [7, 7]})
 PAIRS = Counter([(1, 1), (1, 2), (2, 1), (2, 2)])
 
@@ -59,8 +60,15 @@ def snippets(language: str) -> list[str]:
     return [text for kind, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if kind == language]
 
 
+def here(name: str) -> str:
+    """A path below the working folder, from the root."""
+    return str(Path.cwd() / name)
+
+
 def run(number: int, names: dict[str, Any]) -> dict[str, Any]:
-    exec(snippets("python")[number], names)
+    """Run a snippet with its folders below the working one: Spark's Java machine has its own idea of where it is."""
+    text = FOLDER.sub(lambda match: f"{match[1]}{here(match[2])}", snippets("python")[number])
+    exec(text, names)
     return names
 
 
@@ -78,13 +86,13 @@ def test_a_folder_of_parquet_and_its_follower(names: dict[str, Any]) -> None:
     run(0, names)
     assert pairs(pq.read_table("results", partitioning=None)) == PAIRS
     query = run(6, names)["found"].writeStream.format("memory").queryName("followed")
-    query.option("checkpointLocation", "follower").trigger(availableNow=True).start().awaitTermination()
+    query.option("checkpointLocation", here("follower")).trigger(availableNow=True).start().awaitTermination()
     assert Counter(tuple(row) for row in names["spark"].table("followed").collect()) == PAIRS
 
 
 def test_a_format_with_a_folder_a_batch(names: dict[str, Any]) -> None:
     run(1, names)
-    found = names["spark"].read.option("header", True).csv("tables").select("a_id", "b_id").collect()
+    found = names["spark"].read.option("header", True).csv(here("tables")).select("a_id", "b_id").collect()
     assert Counter((int(row[0]), int(row[1])) for row in found) == PAIRS
 
 
@@ -99,16 +107,16 @@ def test_a_function_that_upserts_takes_a_batch_twice(names: dict[str, Any]) -> N
 
 def test_a_function_that_writes_by_number(names: dict[str, Any]) -> None:
     run(4, names)
-    assert Counter(tuple(row) for row in names["spark"].read.orc("matches/*").collect()) == PAIRS
+    assert Counter(tuple(row) for row in names["spark"].read.orc(here("matches/*")).collect()) == PAIRS
 
 
-def test_nothing_kept_and_kept_for_the_next_query(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_kept_and_kept_for_the_next_query(names: dict[str, Any]) -> None:
     assert run(2, names)["query"].status()["results"] == len(PAIRS)
     with pytest.raises(windrow.UsageError, match="format 'noop'"):
         names["query"].results()
     names["join"] = names["join"].select("result_ts() AS at")
     counts = run(5, {**names, "join": Fresh(names["join"])})["counts"].writeStream.outputMode("complete")
-    query = counts.format("memory").queryName("counted").option("checkpointLocation", "follower")
+    query = counts.format("memory").queryName("counted").option("checkpointLocation", here("follower"))
     query.trigger(availableNow=True).start().awaitTermination()
     assert sorted(tuple(row) for row in names["spark"].table("counted").collect()) == [(1, 2), (2, 2)]
 

@@ -35,6 +35,7 @@ from windrow.run.spark.aside import Aside
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.lanes import Lanes, in_lanes
 from windrow.run.spark.launch import launch
+from windrow.run.spark.publish import inside
 from windrow.run.spark.query import MOST_ROWS, Setting
 from windrow.run.spark.results import Output
 from windrow.run.spark.sinks import Format, Function, as_sink
@@ -98,8 +99,9 @@ class SparkJoin(Join):
         if most_rows < 1:
             raise UsageError(f"most_rows is {most_rows}", place="start", hint="give 1 or more")
         spark = first.sparkSession
-        storage = open_storage(str(state) if isinstance(state, Path) else state or f"{checkpoint}/{STATE}")
-        into = as_sink(sink, str(checkpoint), storage)
+        below = fixed(checkpoint)
+        storage = state_storage(state, below)
+        into = as_sink(sink, below, storage)
         frame, lanes = united(spark, spec, frames, keep)
         setting = Setting(
             spec=spec,
@@ -116,7 +118,7 @@ class SparkJoin(Join):
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
             most_rows=most_rows,
         )
-        return launch(frame, setting, into, checkpoint=str(checkpoint), trigger=trigger, name=name)
+        return launch(frame, setting, into, checkpoint=below, trigger=trigger, name=name)
 
 
 def united(
@@ -130,6 +132,24 @@ def united(
         for stream in spec.streams
     ]
     return in_lanes(used, clock)
+
+
+def fixed(checkpoint: str | Path) -> str:
+    """The address of a checkpoint from the root: this program and Spark's may be in different folders.
+
+    >>> fixed("s3://bucket/checkpoint"), fixed("/data/checkpoint")
+    ('s3://bucket/checkpoint', '/data/checkpoint')
+    """
+    if not str(checkpoint):
+        raise UsageError("the checkpoint is an empty text", place="start", hint="give a folder or a URI")
+    return str(checkpoint) if ":/" in str(checkpoint) else str(Path(checkpoint).absolute())
+
+
+def state_storage(state: str | Path | Storage | None, checkpoint: str) -> Storage:
+    """Where windows and commits are: at an address of their own, or below the checkpoint."""
+    if state is None:
+        return inside(open_storage(checkpoint), STATE)
+    return open_storage(str(state) if isinstance(state, Path) else state)
 
 
 def as_source(source: Any, name: str) -> StreamingFrame:
