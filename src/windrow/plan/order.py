@@ -1,18 +1,33 @@
-"""In which order a path visits the stores: greedily over the join graph, the most selective kind of search first.
+"""In which order a path visits the stores: greedily over the join graph, the most selective step first.
 
-From the driver on, the next store is the one whose step ranks lowest (see `windrow.plan.methods`), so connected
-streams come before cross products and equalities before ranges; ties go by the order of the FROM clause.
+Before anything is measured, `plan_query` goes by the kind of search: from the driver on, the next store is the one
+whose step ranks lowest (see `windrow.plan.methods`), so connected streams come before cross products and equalities
+before ranges; ties go by the order of the FROM clause.
+
+Once selectivities are measured, `low_selectivity_first` goes by these (MJoin's heuristic, GrubJoin V-C), and
+`plan_query` makes a plan in the orders it gives. The *join graph* has an edge for each set of streams that a condition
+relates; an edge is decided by the step that brings the last of its streams. Of the streams that an edge connects with
+what is joined already, the next one is the one whose edges together let the smallest share of pairs pass. A stream that
+nothing connects waits until all others are in. What is measured wavers, and a new order costs new statistics: a stream
+keeps its place unless another one is better by more than `hysteresis`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Mapping, Sequence
 
+from windrow.errors import PlanError
 from windrow.plan.drivers import known_policy
 from windrow.plan.methods import choose, known_methods
 from windrow.plan.plan import Path, Plan, Step
 from windrow.plan.shuffle import AUTO, choose_slices
+from windrow.query.expression import streams_of
 from windrow.query.spec import QuerySpec
+
+HYSTERESIS = 0.25
+
+Edge = frozenset[str]
 
 
 def plan_query(
@@ -22,22 +37,77 @@ def plan_query(
     methods: Collection[str] | None = None,
     slices: int = 1,
     slice_by: str = AUTO,
+    orders: Mapping[str, Sequence[str]] | None = None,
 ) -> Plan:
     """The exact plan of a query; `methods` restricts what its steps may use, `slices` shares it out over that many
-    parts, by `time`, `hash` or `range` where the query has such a condition (`auto`: what ships the fewest copies).
+    parts, by `time`, `hash` or `range` where the query has such a condition (`auto`: what ships the fewest copies);
+    `orders` says whom each driver visits, in which order.
     """
     known_policy(policy)
     allowed = known_methods(methods)
-    paths = tuple(_path(spec, stream.name, allowed) for stream in spec.streams)
+    given = {} if orders is None else orders
+    paths = tuple(_path(spec, stream.name, allowed, given.get(stream.name)) for stream in spec.streams)
     return Plan(policy, paths, choose_slices(spec, paths, slices, slice_by))
 
 
-def _path(spec: QuerySpec, driver: str, allowed: frozenset[str]) -> Path:
+def join_graph(spec: QuerySpec) -> tuple[Edge, ...]:
+    """The edges of a query's join graph, in the order of its conditions."""
+    found = (frozenset(streams_of(conjunct)) for conjunct in spec.conjuncts)
+    return tuple(dict.fromkeys(edge for edge in found if len(edge) > 1))
+
+
+def low_selectivity_first(
+    driver: str,
+    streams: Sequence[str],
+    selectivity: Mapping[Edge, float],
+    current: Sequence[str] = (),
+    hysteresis: float = HYSTERESIS,
+) -> tuple[str, ...]:
+    """Whom a driver visits, given what share of pairs passes each edge; `current` is the order it has now, if any.
+
+    >>> sigma = {frozenset("ab"): 0.0045, frozenset("ac"): 0.006, frozenset("bc"): 0.003}
+    >>> [low_selectivity_first(driver, "abc", sigma) for driver in "abc"]
+    [('b', 'c'), ('c', 'a'), ('b', 'a')]
+    >>> sigma[frozenset("ab")] = 0.007
+    >>> low_selectivity_first("a", "abc", sigma), low_selectivity_first("a", "abc", sigma, current="bc")
+    (('c', 'b'), ('b', 'c'))
+    """
+    waiting = [stream for stream in streams if stream != driver]
+    if current and sorted(current) != sorted(waiting):
+        message = f"the order {tuple(current)} does not visit each of {tuple(waiting)} once"
+        raise PlanError(message, place=driver, hint="give the order the driver has now, or none")
+    members = {driver}
+    order: list[str] = []
+    while waiting:
+        passing = {stream: share for stream in waiting if (share := _passing(members, stream, selectivity)) is not None}
+        candidates = passing or dict.fromkeys(waiting, 1.0)
+        chosen = min(candidates, key=lambda stream: candidates[stream])
+        held = next((stream for stream in current if stream in candidates), chosen)
+        if candidates[held] <= candidates[chosen] * (1 + hysteresis):
+            chosen = held
+        order.append(chosen)
+        members.add(chosen)
+        waiting.remove(chosen)
+    return tuple(order)
+
+
+def _passing(members: Collection[str], target: str, selectivity: Mapping[Edge, float]) -> float | None:
+    """The share of pairs of what is joined and the target that pass; None if no edge connects them."""
+    reached = {*members, target}
+    edges = [share for edge, share in selectivity.items() if target in edge and edge <= reached and len(edge) > 1]
+    return math.prod(edges) if edges else None
+
+
+def _path(spec: QuerySpec, driver: str, allowed: frozenset[str], order: Sequence[str] | None) -> Path:
     members = [driver]
     steps: list[Step] = []
     waiting = [stream.name for stream in spec.streams if stream.name != driver]
+    if order is not None and sorted(order) != sorted(waiting):
+        message = f"the order {tuple(order)} does not visit each of {tuple(waiting)} once"
+        raise PlanError(message, place=driver, hint="name each other stream once")
     while waiting:
-        best = min((choose(spec, members, target, allowed) for target in waiting), key=lambda choice: choice.rank)
+        targets = waiting if order is None else [order[len(steps)]]
+        best = min((choose(spec, members, target, allowed) for target in targets), key=lambda choice: choice.rank)
         steps.append(best.step)
         members.append(best.step.stream)
         waiting.remove(best.step.stream)
