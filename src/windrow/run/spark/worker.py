@@ -163,16 +163,13 @@ def _hopped(
                 written = json.loads(message.payload)
                 if not written["replaces"]:
                     file = SegmentFile.from_fields(written["file"])
-                    fresh[message.path] = cached_segment(job.storage, file, program.layouts[message.path])
+                    fresh[message.path] = cached_segment(job.storage, file, program, message.path)
                 yield message
     stored = job.live.get(place, {})
     views = {
         stream.name: View(
             stream,
-            tuple(
-                cached_segment(job.storage, f, program.layouts[stream.name], program.indexes[stream.name])
-                for f in stored.get(stream.name, ())
-            ),
+            tuple(cached_segment(job.storage, f, program, stream.name) for f in stored.get(stream.name, ())),
             fresh.get(stream.name),
         )
         for stream in program.spec.streams
@@ -197,7 +194,7 @@ def _kept(
             yield _written(job, place, base, name, segment, ()), segment
         for count, group in enumerate(job.merges.get(place, {}).get(name, ())):
             held = {file.name: file for file in job.live[place][name]}
-            merged = merge([cached_segment(job.storage, held[member], layout) for member in group], NEVER_US)
+            merged = merge([cached_segment(job.storage, held[member], program, name) for member in group], NEVER_US)
             yield _written(job, place, f"{base}-merge{count}", name, merged, group), None
 
 
