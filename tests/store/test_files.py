@@ -41,7 +41,8 @@ COLUMNS = tuple(Column("a", field.name, types.from_arrow(field.type)) for field 
 BY_NAME = {column.name: column for column in COLUMNS}
 TEXTS, SETS = Call("lower", (BY_NAME["s"],), types.VARCHAR), Call(TOKENS, (BY_NAME["s"],), types.OTHER)
 WIDE = Call("cast", (BY_NAME["t8"],), types.BIGINT)
-LAYOUT = Layout(COLUMNS, (*COLUMNS, TEXTS, SETS, WIDE))
+VECTORS = Call("cast", (BY_NAME["v"],), types.vector(2, 64))
+LAYOUT = Layout(COLUMNS, (*COLUMNS, TEXTS, SETS, WIDE, VECTORS))
 SEARCHED_ONLY = Layout((), LAYOUT.operands)
 
 
@@ -63,6 +64,7 @@ def segment_of(start: int = 0, stop: int = 60, layout: Layout = LAYOUT) -> Segme
     sets, flags = token_sets(60, 3)
     leaves[SETS] = tokens_operand(sets.slice(start, stop - start), flags[start:stop])
     leaves[WIDE] = from_values(np.arange(120, dtype=np.int64)[::2][start:stop], np.arange(start, stop) % 3 > 0)
+    leaves[VECTORS] = from_values(np.arange(120.0).reshape(60, 2)[start:stop], np.arange(start, stop) % 4 > 0)
     clocks = {"a": np.arange(start, stop), "b": np.arange(start, stop) // 2}
     operands = tuple(leaves[leaf] for leaf in layout.operands)
     return Segment(layout, np.arange(start, stop) * 5 - 9, clocks, tuple(arrays[c] for c in layout.columns), operands)
@@ -137,8 +139,7 @@ def mapped_ranges(path: Path) -> list[tuple[int, int]]:
     return [(int(first, 16), int(last, 16)) for first, last in found]
 
 
-PLAIN = (BY_NAME["id"], BY_NAME["s"], BY_NAME["v"])
-MAPPED = Layout(PLAIN, (*PLAIN, TEXTS, SETS, WIDE))
+MAPPED = Layout((BY_NAME["id"], BY_NAME["s"]), (BY_NAME["id"], BY_NAME["s"], TEXTS, SETS, WIDE, VECTORS))
 """What can be viewed: no floats with NULL, no booleans, no decimals."""
 
 

@@ -25,16 +25,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import InputError
-from windrow.probe.bounds import key_words
 from windrow.probe.evaluate import Evaluator
-from windrow.probe.hashed import combine
 from windrow.query import types
 from windrow.query.expression import Call, Column, Expression
-from windrow.query.spec import UNBOUNDED, Stream
+from windrow.query.spec import Stream
 from windrow.query.types import Kind
+from windrow.run.content import content_hash
 from windrow.run.partial import saturating_add
 from windrow.run.program import ROW_ID, Program
-from windrow.store.operand import Array, Form, Operand, from_arrow, time_us
+from windrow.store.operand import Array, Operand, from_arrow, time_us
 from windrow.store.segment import Segment
 
 NEVER_US = -(2**63)
@@ -221,7 +220,7 @@ class Entry:
 
     def _leaf(self, leaf: Expression, frame: _Rows) -> Operand:
         if isinstance(leaf, Call) and leaf.function == ROW_ID:
-            return Operand(Form.NUMBER, (_content_hash(frame),))
+            return content_hash(frame.times_us, frame.used, frame.array)
         return self.evaluator.evaluate(leaf, frame)
 
 
@@ -341,20 +340,3 @@ def _rows_up_to(times: Mapping[str, Array], counted: str, name: str, names: Sequ
     earlier_place = names.index(counted) < names.index(name)
     found = np.searchsorted(times[counted], times[name], side="right" if earlier_place else "left")
     return np.asarray(found, np.int64)
-
-
-def _content_hash(frame: _Rows) -> Array:
-    """A hash of all the query reads of a row, the same wherever and whenever the row is processed."""
-    parts = [frame.times_us]
-    for column in frame.used:
-        if column.type.kind is Kind.OTHER:
-            continue
-        operand = from_arrow(frame.array(column), column.type)
-        if operand.form is Form.VECTOR:
-            parts.extend(
-                key_words(Operand(Form.NUMBER, (np.ascontiguousarray(v),)), types.DOUBLE)[0] for v in operand.values.T
-            )
-            continue
-        words, valid = key_words(operand, column.type)
-        parts.append(words if valid is None else np.where(valid, words, UNBOUNDED))
-    return combine(parts)

@@ -40,9 +40,10 @@ from windrow.query.predicate import (
 )
 from windrow.query.spec import Output, QuerySpec
 from windrow.query.types import BIGINT, Kind
-from windrow.store.codec import part_of
-from windrow.store.operand import Form, form_of
-from windrow.store.segment import Layout
+from windrow.run.content import content_hash
+from windrow.store.codec import part_of, times_of
+from windrow.store.operand import Form, Operand, form_of
+from windrow.store.segment import Layout, typed_text
 
 ROW_ID = "row_id"
 SEARCHES: dict[str, tuple[type[Search], ...]] = {
@@ -113,6 +114,16 @@ class Program:
         """Whether the SELECT list asks for `result_id()`."""
         nodes = (node for output in self.outputs for node in walk(output.expression))
         return any(isinstance(node, Call) and node.function == "result_id" for node in nodes)
+
+    def derived(self, leaf: Expression, batch: pa.RecordBatch) -> Operand | None:
+        """A leaf that was not asked for when rows were stored, from what is there; None if it cannot be had."""
+        if not isinstance(leaf, Call) or leaf.function != ROW_ID:
+            return None
+        (stream,) = streams_of(leaf)
+        texts = {column: typed_text(column) for column in self.used[stream] if column.type.kind is not Kind.OTHER}
+        if not set(texts.values()) <= set(batch.schema.names):
+            return None
+        return content_hash(times_of(batch), texts, lambda column: batch.column(texts[column]))
 
     def part(self, name: str, fields: tuple[str, ...]) -> Layout:
         """What of a stream's layout a message with these fields holds."""

@@ -22,8 +22,8 @@ Bytes are an Arrow IPC stream of one batch, which can be mapped: numbers, texts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,9 @@ _LEAF = ":leaf "
 _CLOCK = ":clock "
 _EXACT_DIGITS = 18
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
+
+Derive: TypeAlias = Callable[[Expression, pa.RecordBatch], Operand | None]
+"""Computes a leaf from what a record batch holds; None if it cannot."""
 
 _STORED: dict[np.dtype[np.generic], pa.DataType] = {
     np.dtype(np.bool_): pa.uint8(),
@@ -76,19 +79,30 @@ def to_batch(segment: Segment) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([fields[name] for name in names], names=names)
 
 
-def from_batch(batch: pa.RecordBatch, layout: Layout, level: int = 0) -> Segment:
-    """The rows of a record batch as a segment of a layout, which may be another than it was written with."""
+def from_batch(batch: pa.RecordBatch, layout: Layout, level: int = 0, derive: Derive | None = None) -> Segment:
+    """The rows of a record batch as a segment of a layout, which may be another than it was written with.
+
+    A leaf that is not held is asked of `derive`.
+    """
     names = batch.schema.names
     held: dict[str, pa.Array] = dict(zip(names, batch.columns, strict=True))
     try:
         columns = tuple([held[text] for text in layout.column_texts])
         operands = tuple(
-            [_operand(held, text, leaf) for text, leaf in zip(layout.operand_texts, layout.operands, strict=True)]
+            [
+                _operand(held, text, leaf) if _is_held(held, text) else _derived(batch, text, leaf, derive)
+                for text, leaf in zip(layout.operand_texts, layout.operands, strict=True)
+            ]
         )
     except KeyError:
         raise _lacking(held, layout) from None
     clocks = {name.removeprefix(_CLOCK): plain_values(array) for name, array in held.items() if name.startswith(_CLOCK)}
-    return Segment(layout, plain_values(batch.column(0), np.int64), clocks, columns, operands, level)
+    return Segment(layout, times_of(batch), clocks, columns, operands, level)
+
+
+def times_of(batch: pa.RecordBatch) -> Array:
+    """The event times of a segment's record batch."""
+    return plain_values(batch.column(0), np.int64)
 
 
 def part_of(layout: Layout, names: Sequence[str]) -> Layout:
@@ -145,7 +159,7 @@ def _says_all(type_: Type) -> bool:
     return type_.kind is not Kind.VECTOR
 
 
-def _is_held(names: frozenset[str], text: str) -> bool:
+def _is_held(names: Container[str], text: str) -> bool:
     return text in names or _LEAF + text in names
 
 
@@ -181,6 +195,13 @@ def _bits(valid: Array | None) -> pa.Buffer | None:
     return None if valid is None else pa.array(valid).buffers()[1]
 
 
+def _derived(batch: pa.RecordBatch, text: str, leaf: Expression, derive: Derive | None) -> Operand:
+    found = None if derive is None else derive(leaf, batch)
+    if found is None:
+        raise KeyError(text)
+    return found
+
+
 def _operand(held: Mapping[str, pa.Array], text: str, leaf: Expression) -> Operand:
     array = held.get(text)
     if array is not None:
@@ -201,13 +222,12 @@ def _operand(held: Mapping[str, pa.Array], text: str, leaf: Expression) -> Opera
 
 def _lacking(held: Mapping[str, pa.Array], layout: Layout) -> StateError:
     """What of a layout a batch does not hold, and what it holds instead."""
-    names = frozenset(held)
     for expression, text in zip(layout.columns, layout.column_texts, strict=True):
-        if text not in names:
-            other = next((name for name in names if name.startswith(f"{expression} ")), None)
+        if text not in held:
+            other = next((name for name in held if name.startswith(f"{expression} ")), None)
             instead = "" if other is None else f", only {other}"
             hint = "select it no more, or start with a new checkpoint"
             return StateError(f"stored rows hold no column {text}{instead}", hint=hint)
-    leaf = next(text for text in layout.operand_texts if not _is_held(names, text))
+    leaf = next(text for text in layout.operand_texts if not _is_held(held, text))
     hint = "start with a new checkpoint, or with the query that wrote this one"
     return StateError(f"stored rows hold no {leaf}", hint=hint)

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import StateError
-from windrow.store.codec import from_batch, plain_array, plain_values, to_batch
+from windrow.store.codec import Derive, from_batch, plain_array, plain_values, to_batch
 from windrow.store.operand import Array
 from windrow.store.segment import Layout, Segment
 from windrow.store.storage import Storage, telling
@@ -110,13 +110,13 @@ def write_segment(storage: Storage, name: str, segment: Segment) -> SegmentFile:
     return SegmentFile(name, len(segment), size, first_us, last_us, segment.level, clocks)
 
 
-def read_segment(storage: Storage, file: SegmentFile, layout: Layout) -> Segment:
-    """The segment of a file, as views of it; what `layout` asks for has to be in it."""
+def read_segment(storage: Storage, file: SegmentFile, layout: Layout, derive: Derive | None = None) -> Segment:
+    """The segment of a file, as views of it; what `layout` asks for has to be in it, or to be had from `derive`."""
     batch = _read(storage, file.name, "segment", file.bytes)
     with _sound(storage, file.name):
         if batch.num_rows != file.rows:
             raise ValueError(f"{batch.num_rows} rows instead of {file.rows}")
-        return from_batch(batch, layout, file.level)
+        return from_batch(batch, layout, file.level, derive)
 
 
 def write_index(storage: Storage, name: str, arrays: Mapping[str, Array]) -> int:

@@ -98,6 +98,8 @@ def _window_text(window: Window) -> str:
         return f"{window.rows} row" if window.rows == 1 else f"{window.rows} rows"
     if window.span_us == UNBOUNDED:
         return "without end"
+    if window.span_us == 0:
+        return "0 seconds"
     unit, unit_us = next(each for each in _UNITS_US if window.span_us % each[1] == 0)
     count = window.span_us // unit_us
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"

@@ -22,6 +22,7 @@ from functools import partial
 
 from windrow.errors import StateError
 from windrow.probe.indexes import Index, IndexKey, arrays_of, index_from, index_of, key_text
+from windrow.run.program import Program
 from windrow.store.files import SegmentFile, index_name, read_index, read_segment, write_index, write_segment
 from windrow.store.segment import Layout, Segment
 from windrow.store.storage import Storage
@@ -44,9 +45,10 @@ def write_with_indexes(storage: Storage, name: str, segment: Segment, keys: Sequ
     return file
 
 
-def read_with_indexes(storage: Storage, file: SegmentFile, layout: Layout, keys: Sequence[IndexKey] = ()) -> Segment:
-    """The segment of a file; of the indexes under `keys`, those that lie in files are loaded on first use."""
-    segment = read_segment(storage, file, layout)
+def read_with_indexes(storage: Storage, file: SegmentFile, program: Program, stream: str) -> Segment:
+    """A stream's segment from its file; indexes that lie in files are loaded when a step asks for them."""
+    segment = read_segment(storage, file, program.layouts[stream], program.derived)
+    keys = program.indexes[stream] if file.indexes else ()
     stored: dict[object, Callable[[], Index]] = {
         key: partial(_load, storage, file, key) for key in keys if key_text(key) in file.indexes
     }
@@ -112,12 +114,12 @@ def _cache() -> SegmentCache:
     return _caches.setdefault(os.getpid(), SegmentCache(CACHED_BYTES, CACHED_SEGMENTS))
 
 
-def cached_segment(storage: Storage, file: SegmentFile, layout: Layout, keys: Sequence[IndexKey] = ()) -> Segment:
-    """A segment from its file, or as this worker remembers it, with the indexes it has got so far."""
+def cached_segment(storage: Storage, file: SegmentFile, program: Program, stream: str) -> Segment:
+    """A stream's segment from its file, or as this worker remembers it, with the indexes it has got so far."""
     cache = _cache()
-    segment = cache.find(storage.address, file.name, layout)
+    segment = cache.find(storage.address, file.name, program.layouts[stream])
     if segment is None:
-        segment = read_with_indexes(storage, file, layout, keys)
+        segment = read_with_indexes(storage, file, program, stream)
         cache.add(storage.address, file, segment)
     return segment
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from windrow.errors import StateError
@@ -129,12 +129,6 @@ def changed(before: Live, removed: Iterable[str], added: Pieces) -> Live:
                 live[place][name] = (*held, *(file for file in files if file.name not in gone))
     filled = {place: {name: files for name, files in streams.items() if files} for place, streams in live.items()}
     return {place: streams for place, streams in filled.items() if streams}
-
-
-def dying(last: Commit, written: Iterable[SegmentFile], live: Live) -> tuple[str, ...]:
-    """The objects that are not needed behind a batch which went from `last` to `live` and wrote segments besides."""
-    after = replace(last, live=live).names()
-    return tuple(sorted((last.names() | {name for file in written for name in file.names}) - after))
 
 
 def _rows(live: Pieces) -> dict[str, Any]:

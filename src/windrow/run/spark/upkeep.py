@@ -10,10 +10,11 @@ members of a group until their successor is committed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import compress
 from typing import NamedTuple, TypeAlias
 
 from windrow.query.spec import QuerySpec
-from windrow.run.spark.state import Commit, Live, changed, dying
+from windrow.run.spark.state import Commit, Live
 from windrow.store.files import SegmentFile
 from windrow.store.tiers import Extent, groups, limits_of
 
@@ -52,23 +53,21 @@ def after_batch(
 
     `expiry` gives for a stream from when on its rows are needed, by event time and by row number (`Entry.expiry`).
     """
-    written = list(kept)
-    replaced = [name for each in written for name in each.replaces]
-    added: dict[int, dict[str, list[SegmentFile]]] = {}
-    for each in written:
-        added.setdefault(each.place, {}).setdefault(each.stream, []).append(each.file)
-    everything = changed(last.live, replaced, added)
-    names = {name for streams in everything.values() for name in streams}
-    ends = {name: expiry[name] if isinstance(expiry, Mapping) else expiry(name) for name in names}
-    expired = [
-        file.name
-        for streams in everything.values()
-        for name, files in streams.items()
-        for file in files
-        if not is_needed(file, name, *ends[name])
-    ]
-    live = changed(everything, expired, {}) if expired else everything
-    return live, dying(last, [each.file for each in written], live)
+    replaced: set[str] = set()
+    everything = {place: {name: list(files) for name, files in streams.items()} for place, streams in last.live.items()}
+    for place, name, file, replaces in kept:
+        everything.setdefault(place, {}).setdefault(name, []).append(file)
+        replaced.update(replaces)
+    live: dict[int, dict[str, tuple[SegmentFile, ...]]] = {}
+    dying: list[str] = []
+    for place, streams in everything.items():
+        for name, files in streams.items():
+            ends = expiry[name] if isinstance(expiry, Mapping) else expiry(name)
+            needed = [file.name not in replaced and is_needed(file, name, *ends) for file in files]
+            if any(needed):
+                live.setdefault(place, {})[name] = tuple(compress(files, needed))
+            dying.extend(each for file, stays in zip(files, needed, strict=True) if not stays for each in file.names)
+    return live, tuple(dying)
 
 
 def is_needed(file: SegmentFile, stream: str, cutoff_us: int, first_clock: int) -> bool:

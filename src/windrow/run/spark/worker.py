@@ -305,7 +305,7 @@ def _held(job: Job, program: Program, places: Iterable[int], name: str) -> tuple
 
 
 def _read(job: Job, program: Program, name: str, file: SegmentFile) -> Segment:
-    return cached_segment(job.storage, file, program.layouts[name], program.indexes[name])
+    return cached_segment(job.storage, file, program, name)
 
 
 def _settled(job: Job, program: Program, fresh: Mapping[str, Segment], attempt: Attempt) -> Iterator[Message]:
