@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tests.run.spark.test_join import BATCHES, Rows, asked, collecting, folders, in_process, text
 from windrow.run.spark import query as running_query
+from windrow.run.spark.lanes import Arrived
 from windrow.run.spark.query import BatchRunner
 
-assert folders  # the fixture
+__all__ = ("folders",)  # a fixture
 
 CASES = {
     "hash, and a band beside it": ("a.k = b.k AND abs(b.x - c.x) <= 0.3", "abc", "WINDOW 5 SECONDS", "hash", 5),
@@ -36,7 +36,7 @@ def test_the_rows_do_not_depend_on_the_slices(
     planned = BatchRunner._planned
     tasks: list[int] = []
 
-    def in_turn(self: BatchRunner, batch: int, frame: DataFrame, rows: Mapping[str, int]) -> dict[str, Any]:
+    def in_turn(self: BatchRunner, batch: int, frame: DataFrame, rows: Arrived) -> dict[str, Any]:
         """Two of three batches in hops, as if they were large."""
         monkeypatch.setattr(running_query, "ONE_TASK_SECONDS", -1.0 if batch % 3 else 1e9)
         plan = planned(self, batch, frame, rows)
