@@ -59,7 +59,7 @@ def explain(  # noqa: PLR0913 - every option is an argument
     policy: options.Policy = "timestamp",
     method: options.Methods = None,
     slices: _Slices = None,
-    slice_by: _SliceBy = "auto",
+    slice_by: _SliceBy = "time",
     rate: _Rates = None,
     json: options.Json = False,
 ) -> None:

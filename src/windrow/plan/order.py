@@ -21,7 +21,7 @@ from windrow.errors import PlanError
 from windrow.plan.drivers import known_policy
 from windrow.plan.methods import choose, known_methods
 from windrow.plan.plan import Path, Plan, Step
-from windrow.plan.shuffle import AUTO, choose_slices
+from windrow.plan.shuffle import choose_slices
 from windrow.query.expression import streams_of
 from windrow.query.spec import QuerySpec
 
@@ -36,7 +36,7 @@ def plan_query(
     policy: str = "timestamp",
     methods: Collection[str] | None = None,
     slices: int = 1,
-    slice_by: str = AUTO,
+    slice_by: str = "time",
     orders: Mapping[str, Sequence[str]] | None = None,
 ) -> Plan:
     """The exact plan of a query; `methods` restricts what its steps may use, `slices` shares it out over that many

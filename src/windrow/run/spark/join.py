@@ -75,7 +75,7 @@ class SparkJoin(Join):
         trigger: str = "1 second",
         name: str | None = None,
         slices: int | None = None,
-        slice_by: str = "auto",
+        slice_by: str = "time",
         keep: Keep = "all",
         policy: str = "timestamp",
         max_ahead: str | None = "1 day",
