@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import signal
 import stat
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -278,3 +280,48 @@ def test_a_fork_makes_its_own_cache_and_leaves_the_first_alone(tmp_path: Path) -
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     assert found.stdout.split("\n") == ["True True", "True 1", ""]
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@both
+def test_a_new_object_replaces_none(make: Make, tmp_path: Path) -> None:
+    storage = make(tmp_path)
+    assert storage.put_new("commits/1", b"one")
+    assert not storage.put_new("commits/1", b"two")
+    assert not storage.put_new("commits/1", b"one")
+    assert storage.get("commits/1") == b"one"
+    storage.delete("commits/1")
+    assert storage.put_new("commits/1", b"two")
+    assert storage.list() == ("commits/1",)
+
+
+@both
+def test_of_many_that_put_at_once_one_makes_the_object(make: Make, tmp_path: Path) -> None:
+    storage = make(tmp_path)
+    for name in map(str, range(20)):
+        with ThreadPoolExecutor(8) as pool:
+            made = list(pool.map(lambda k, name=name: storage.put_new(name, bytes([k])), range(8)))
+        (held,) = storage.get(name)
+        assert made[held]
+        assert isinstance(storage, RemoteStorage) or sum(made) == 1
+
+
+def test_folders_without_links_look_before_they_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_path: Path, _target: Path) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    storage = LocalStorage(tmp_path / "state")
+    assert storage.put_new("a", b"1")
+    assert not storage.put_new("a", b"2")
+    assert (storage.get("a"), storage.list()) == (b"1", ("a",))
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["a"]
+
+
+@both
+def test_many_objects_are_deleted_and_no_others(make: Make, tmp_path: Path) -> None:
+    storage = make(tmp_path)
+    for k in range(20):
+        storage.put(f"s/{k}", b"x")
+    storage.delete_all([f"s/{k}" for k in range(0, 30, 2)])
+    storage.delete_all([])
+    assert storage.list() == tuple(sorted(f"s/{k}" for k in range(1, 20, 2)))

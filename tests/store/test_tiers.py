@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -48,7 +49,7 @@ def test_what_is_left_could_not_be_merged_yet(extents: list[Extent], limits: Lim
         tier = [place for place, extent in enumerate(extents) if extent.level == level]
         left = [place for place in tier if place not in merged]
         together = 0
-        for one, two in zip(left, left[1:], strict=False):
+        for one, two in itertools.pairwise(left):
             neighbours = tier.index(two) == tier.index(one) + 1
             together = together + 1 if neighbours and fits(extents[one], extents[two], limits) else 0
         assert together < limits.fan_in

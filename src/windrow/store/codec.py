@@ -86,16 +86,15 @@ def from_batch(batch: pa.RecordBatch, layout: Layout, level: int = 0, derive: De
     """
     names = batch.schema.names
     held: dict[str, pa.Array] = dict(zip(names, batch.columns, strict=True))
-    try:
-        columns = tuple([held[text] for text in layout.column_texts])
-        operands = tuple(
-            [
-                _operand(held, text, leaf) if _is_held(held, text) else _derived(batch, text, leaf, derive)
-                for text, leaf in zip(layout.operand_texts, layout.operands, strict=True)
-            ]
-        )
-    except KeyError:
-        raise _lacking(held, layout) from None
+    if any(text not in held for text in layout.column_texts):
+        raise _lacking(held, layout)
+    columns = tuple([held[text] for text in layout.column_texts])
+    operands = tuple(
+        [
+            _operand(held, text, leaf) if _is_held(held, text) else _derived(batch, text, leaf, derive)
+            for text, leaf in zip(layout.operand_texts, layout.operands, strict=True)
+        ]
+    )
     clocks = {name.removeprefix(_CLOCK): plain_values(array) for name, array in held.items() if name.startswith(_CLOCK)}
     return Segment(layout, times_of(batch), clocks, columns, operands, level)
 
@@ -198,7 +197,8 @@ def _bits(valid: Array | None) -> pa.Buffer | None:
 def _derived(batch: pa.RecordBatch, text: str, leaf: Expression, derive: Derive | None) -> Operand:
     found = None if derive is None else derive(leaf, batch)
     if found is None:
-        raise KeyError(text)
+        hint = "start with a new checkpoint, or with the query that wrote this one"
+        raise StateError(f"stored rows hold no {text}", hint=hint)
     return found
 
 
@@ -221,13 +221,11 @@ def _operand(held: Mapping[str, pa.Array], text: str, leaf: Expression) -> Opera
 
 
 def _lacking(held: Mapping[str, pa.Array], layout: Layout) -> StateError:
-    """What of a layout a batch does not hold, and what it holds instead."""
-    for expression, text in zip(layout.columns, layout.column_texts, strict=True):
-        if text not in held:
-            other = next((name for name in held if name.startswith(f"{expression} ")), None)
-            instead = "" if other is None else f", only {other}"
-            hint = "select it no more, or start with a new checkpoint"
-            return StateError(f"stored rows hold no column {text}{instead}", hint=hint)
-    leaf = next(text for text in layout.operand_texts if not _is_held(held, text))
-    hint = "start with a new checkpoint, or with the query that wrote this one"
-    return StateError(f"stored rows hold no {leaf}", hint=hint)
+    """Which column a batch does not hold, and what it holds instead."""
+    column, text = next(
+        (column, text) for column, text in zip(layout.columns, layout.column_texts, strict=True) if text not in held
+    )
+    other = next((name for name in held if name.startswith(f"{column} ")), None)
+    instead = "" if other is None else f", only {other}"
+    hint = "select it no more, or start with a new checkpoint"
+    return StateError(f"stored rows hold no column {text}{instead}", hint=hint)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import windrow
 from tests.oracle.duck import plain
 from tests.oracle.tables import table_of
-from tests.store.segments import LAYOUT, segment_of, values_of
+from tests.store.segments import values_of
 from windrow.plan.order import plan_query
 from windrow.probe.gather import handles_of
-from windrow.query.expression import Column
 from windrow.run.admit import Entry
 from windrow.run.partial import Partial, View, first_partial
 from windrow.run.program import Program
@@ -30,7 +26,7 @@ from windrow.run.spark.messages import (
     partial_bytes,
 )
 from windrow.store.operand import Form
-from windrow.store.segment import Segment
+from windrow.store.segment import Layout, Segment
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -118,6 +114,29 @@ def test_a_partial_result_carries_each_row_once_and_leaves_other_views_alone() -
     assert [len(segment) for segment in found.views["a"].segments] == [2]
     assert found.views["b"] is views["b"]
     assert list(found.views) == ["a", "b"]
+
+
+def test_members_travel_with_what_is_asked_of_them() -> None:
+    program = program_of("WINDOW 1000 SECONDS")
+    views = views_of(program)
+    pairs = pairs_of(views, 200)
+    part = {name: Layout(layout.columns[1:2], layout.operands[-3:-1]) for name, layout in program.layouts.items()}
+    whole, less = partial_bytes(pairs), partial_bytes(pairs, part)
+    assert len(less) < len(whole)
+    empty = {name: View(view.stream, (), None) for name, view in views.items()}
+    found = bytes_partial(less, program, empty)
+    for name, layout in part.items():
+        held = found.views[name].segments[0].layout
+        assert set(layout.operands) <= set(held.operands)
+        assert set(layout.columns) <= set(held.columns)
+        assert len(held.operands) < len(program.layouts[name].operands)
+        for leaf in layout.operands:
+            before, after = pairs.find(leaf), found.find(leaf)
+            assert before is not None
+            assert after is not None
+            assert values_of(after, leaf) == values_of(before, leaf), str(leaf)
+        for column in layout.columns:
+            assert plain(found.column(column)) == plain(pairs.column(column))
 
 
 def test_messages_keep_kind_and_place() -> None:

@@ -24,7 +24,7 @@ ASKED = """SELECT a.x AS x, b.k AS k FROM s AS a, t AS b
 
 
 def question(text: str = ASKED, schema: pa.Schema = SCHEMA, time: str = "ts", keep: Keep = "used") -> Question:
-    streams = {name: pa.table(dict.fromkeys(schema.names, []), schema=schema) for name in ("s", "t", "u")}
+    streams = {name: schema.empty_table() for name in ("s", "t", "u")}
     join = windrow.sql(text, streams=streams, time=dict.fromkeys(streams, time))
     spec = join.spec()
     arrow_types = {column: schema.field(column.name).type for stream in spec.streams for column in stream.columns}
@@ -96,7 +96,7 @@ def test_every_difference_is_told() -> None:
 
 def test_windows_are_told_in_the_largest_unit_that_fits() -> None:
     texts = {}
-    streams = {name: pa.table(dict.fromkeys(SCHEMA.names, []), schema=SCHEMA) for name in ("s", "t")}
+    streams = {name: SCHEMA.empty_table() for name in ("s", "t")}
     spec = windrow.sql(ASKED, streams=streams, time={"s": "ts", "t": "ts"}).spec()
     for span_us in (0, 1, 1_500, 90_000_000, 86_400_000_000, UNBOUNDED):
         streams_now = (replace(spec.streams[0], window=Window(span_us=span_us)), *spec.streams[1:])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.run.spark.commits import QUESTION
-from windrow.plan.slices import time_slices
+from windrow.plan.slices import spans_in_turn, time_slicing
 from windrow.query import types
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec, Stream, Window
@@ -59,12 +59,12 @@ def test_files_stay_few_for_a_day_of_batches_of_a_second(day: int, by_hash: bool
     """A slice by hash gets rows in every batch, one by time for a while and then none for as long."""
     slices = 3
     spec = spec_of(Window(span_us=day * SECOND_US))
-    by_time = time_slices(slices, day * SECOND_US)
+    by_time = time_slicing("a", slices, day * SECOND_US)
     last = Commit(-1, QUESTION)
     most = rows = 0
     for batch in range(day + day // 8):
         first_us = batch * SECOND_US
-        places = range(slices) if by_hash else by_time.of(np.array([first_us])).tolist()
+        places = range(slices) if by_hash else spans_in_turn(by_time, np.array([first_us])).tolist()
         kept = [
             Kept(p, "a", SegmentFile(f"{batch}-{p}", 500, 9000, first_us, first_us + SECOND_US - 1, 0, {}))
             for p in places
