@@ -14,7 +14,7 @@ from windrow.streams.replay import Replay, ReplayBatch
 if TYPE_CHECKING:
     from windrow.run.spark.handle import RunningJoin
 
-_LOOK_EVERY_S = 1
+_LOOK_EVERY_S = 0.25
 
 
 class RateColumn(ProgressColumn):
@@ -46,6 +46,7 @@ def tracked(replay: Replay, console: Console) -> Iterator[ReplayBatch]:
 
 def await_end(running: RunningJoin, console: Console) -> None:
     """Wait for the end of a replay on Spark; what made it fail is raised."""
+    from windrow.cli.interrupts import noted
     from windrow.run.spark.replayed import given
 
     columns = (
@@ -54,9 +55,11 @@ def await_end(running: RunningJoin, console: Console) -> None:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar as progress, noted() as raise_noted:
         task = progress.add_task("", total=1)
         while not running.await_termination(_LOOK_EVERY_S):
+            raise_noted()
             done, batches = given(running)
             if batches:
                 progress.update(task, completed=done, total=batches)

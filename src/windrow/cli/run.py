@@ -104,6 +104,8 @@ def run(  # noqa: PLR0913 - every option is an argument
     _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--set-aside": set_aside})
     check_choices(policy, method)
     batch_us = None if batch is None else span_us(batch)
+    if batch_us == 0:
+        raise UsageError(f"a batch cannot span '{batch}'", place="--batch", hint="give a span above zero")
     target = destination(out)
     question = ask(query, stream, udf, lateness)
     _check_not_input(target, question)
@@ -136,6 +138,10 @@ def _check_runtime(runtime: str, given: dict[str, str | None]) -> None:
             other = "spark" if runtime == "local" else "local"
             message = f"{option} means nothing to the {runtime} runtime"
             raise UsageError(message, place=option, hint=f"leave it out, or use --runtime {other}")
+    master = given["--master"]
+    if master is not None and not master.startswith("local") and given["--checkpoint"] is None:
+        hint = "give --checkpoint an address that all machines reach, such as s3a://bucket/folder"
+        raise UsageError(f"a run on '{master}' needs a checkpoint", place="--master", hint=hint)
 
 
 def _as_json(facts: dict[str, Any]) -> str:

@@ -20,20 +20,17 @@ from windrow.cli.outcome import Stopped
 from windrow.cli.output import ResultFile
 from windrow.cli.progress import await_end
 from windrow.cli.question import Asked
-from windrow.errors import UsageError
 from windrow.plan.order import plan_query
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.checkpoint import find_checkpoint
-from windrow.run.spark.replayed import Recordings, results_of, start_recorded
-from windrow.run.spark.session import LOCAL, is_local, session
+from windrow.run.spark.replayed import results_of, start_recorded
+from windrow.run.spark.session import LOCAL, session
+from windrow.run.spark.sources.recorded import Recordings
 from windrow.run.spark.state import Commit
 
 
 def run_on_spark(asked: Asked, results: ResultFile, master: str | None, checkpoint: str | None) -> dict[str, Any]:
     """Run to the end of the input and tell what was found."""
-    if checkpoint is None and not is_local(master or LOCAL):
-        hint = "give --checkpoint an address that all machines reach, such as s3a://bucket/folder"
-        raise UsageError(f"on '{master}' a run needs a checkpoint", place="--master", hint=hint)
     with _place(checkpoint, results) as place:
         try:
             seconds = _join_all(asked, place, master or LOCAL)

@@ -117,5 +117,5 @@ def _print(found: dict[str, Any], console: Console) -> None:
 def _columns(table: Any, *headings: str) -> Any:
     table.add_column("stream")
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     return table

@@ -83,4 +83,4 @@ def given(running: RunningJoin) -> tuple[int, int]:
 def _send_code(module: str) -> None:
     """Have a module of the user's travel with the tasks, if it comes from a file that only this process has loaded."""
     if module.startswith("windrow_functions_"):
-        cloudpickle.register_pickle_by_value(sys.modules[module])
+        cloudpickle.register_pickle_by_value(sys.modules[module])  # type: ignore[no-untyped-call]

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,7 +103,7 @@ def _started(master: str, name: str) -> SparkSession:
         if not known.contains(setting):
             builder = builder.config(setting, value)
     try:
-        with _java_unheard():
+        with _java_unheard(), _interrupts_kept():
             return builder.getOrCreate()
     except PySparkException as error:
         if not _has_java():
@@ -124,6 +126,17 @@ def _not_started(master: str, error: Exception) -> UsageError:
 def _has_java() -> bool:
     home = os.environ.get("JAVA_HOME")
     return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Keep what Ctrl-C does: Spark would cancel the running jobs, which then look like failures."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

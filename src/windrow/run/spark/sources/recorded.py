@@ -1,4 +1,4 @@
-"""`windrow-recorded`: recorded streams together, in step, packed as a join takes them. `windrow run` reads its files so.
+"""`windrow-recorded`: recorded streams together, in step, packed as a join takes them: what `windrow run` reads.
 
     batch k   rows of stream 0 in blobs | rows of stream 1 in blobs | … | clock: event time at the batch's end
     the last  the same | end of input
@@ -140,13 +140,13 @@ class RecordedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         streams = [[source, *columns] for source, _, columns in self._recordings.streams]
         first, last = (replay.batch(place).end_us if replay.batches else 0 for place in (0, replay.batches - 1))
         return {
+            "streams": streams,
+            "as_arrived": self._recordings.as_arrived,
             "rows": replay.rows,
-            "batches": replay.batches,
             "span_us": replay.span_us,
+            "batches": replay.batches,
             "first_end_us": first,
             "last_end_us": last,
-            "as_arrived": self._recordings.as_arrived,
-            "streams": streams,
         }
 
     def _offset(self, given: int) -> Offset:
