@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
@@ -48,9 +50,11 @@ def run_on_spark(asked: Asked, results: ResultFile, master: str | None, checkpoi
 def _place(checkpoint: str | None, results: ResultFile) -> Iterator[str]:
     """The checkpoint: the user's, or one beside the results that goes when the run has ended."""
     if checkpoint is not None:
-        yield checkpoint
+        yield checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
         return
-    with TemporaryDirectory(prefix=f".{results.path.name}.", suffix=".tmp", dir=results.path.parent) as folder:
+    with TemporaryDirectory(
+        prefix=f".{results.path.name}.", suffix=".tmp", dir=results.path.parent.absolute()
+    ) as folder:
         yield folder
 
 
@@ -75,7 +79,9 @@ def _join_all(asked: Asked, place: str, master: str) -> float:
 
 def _recordings(asked: Asked) -> Recordings:
     spec = asked.question.spec
-    sources = {name: recording.source for name, recording in asked.question.recorded.items()}
+    # Spark's processes need not have been started in this folder.
+    recorded = {name: recording.source for name, recording in asked.question.recorded.items()}
+    sources = {name: replace(source, path=str(Path(source.path).absolute())) for name, source in recorded.items()}
     used = {stream.name: tuple(column.name for column in spec.used_columns(stream.name)) for stream in spec.streams}
     streams = tuple((stream.source, stream.time, used[stream.name]) for stream in spec.streams)
     return Recordings(sources, streams, asked.batch_us, asked.as_arrived)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json as json_format
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from windrow.cli import options
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SIZES = ("B", "kB", "MB", "GB", "TB")
@@ -35,15 +33,10 @@ def state(
     windrow state near.state
     windrow state s3://bucket/near.state --json
     """
-    from rich.console import Console
-
     from windrow.run.spark.checkpoint import described, read_checkpoint
 
     found = described(read_checkpoint(directory))
-    if json:
-        typer.echo(json_format.dumps(found, indent=2))
-    else:
-        _print(found, Console(highlight=False))
+    typer.echo(json_format.dumps(found, indent=2) if json else as_text(found))
 
 
 def time_text(time_us: int | None) -> str:
@@ -82,40 +75,54 @@ def seconds_text(span_us: int | None) -> str:
     return "-" if span_us is None else f"{span_us / 1e6:,.3f}".rstrip("0").rstrip(".") + " s"
 
 
-def _print(found: dict[str, Any], console: Console) -> None:
-    from rich.table import Table
-
-    def line(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
-
+def as_text(found: dict[str, Any]) -> str:
+    """A checkpoint for people."""
     first, last = found["batches_on_disk"][0], found["batches_on_disk"][-1]
-    line(f"last batch {found['batch']}, at {time_text(found['now_us'])}; {found['results']:,} results so far")
-    line(f"{found['segments']:,} segments, {size_text(found['bytes'])}, in {found['slices']:,} slices")
-    line(f"commits on disk: {first} to {last}; {found['dying']:,} files to be deleted with the next batches")
-    windows = _columns(Table(box=None, pad_edge=False), "rows", "bytes", "segments", "levels", "from", "to")
-    entrances = _columns(Table(box=None, pad_edge=False), "rows in", "late", "bad", "ahead", "watermark", "behind")
+    windows = [("stream", "rows", "bytes", "segments", "levels", "from", "to")]
+    entrances = [("stream", "rows in", "late", "bad", "ahead", "watermark", "behind")]
+    held = []
     for name, stream in found["streams"].items():
         levels = " ".join(f"{level}:{count}" for level, count in stream["levels"].items()) or "-"
         span = (time_text(stream["first_us"]), time_text(stream["last_us"]))
-        windows.add_row(
-            name, f"{stream['stored']:,}", size_text(stream["bytes"]), str(stream["segments"]), levels, *span
-        )
-        counts = (f"{stream[count]:,}" for count in ("rows", "late", "bad", "ahead"))
-        entrances.add_row(name, *counts, time_text(stream["watermark_us"]), seconds_text(stream["behind_us"]))
-    for title, table in (("windows", windows), ("entrances", entrances)):
-        line(f"\n{title}")
-        console.print(table)
-    held = {name: stream["held_back_by"] for name, stream in found["streams"].items() if stream["held_back_by"]}
-    line("")
-    for name, holder in held.items():
-        behind = seconds_text(found["streams"][holder]["behind_us"])
-        line(f"rows of {name} stay for {holder}, whose watermark is {behind} behind the newest")
-    if not held:
-        line("all watermarks are in step: nothing holds expiry back")
+        stored = (f"{stream['stored']:,}", size_text(stream["bytes"]), f"{stream['segments']:,}")
+        windows.append((name, *stored, levels, *span))
+        rows, late, bad, ahead = (f"{stream[count]:,}" for count in ("rows", "late", "bad", "ahead"))
+        watermark = time_text(stream["watermark_us"])
+        entrances.append((name, rows, late, bad, ahead, watermark, seconds_text(stream["behind_us"])))
+        if stream["held_back_by"] is not None:
+            held.append(_held(name, stream["held_back_by"], found))
+    return "\n".join(
+        [
+            f"last batch {found['batch']}, at {time_text(found['now_us'])}; {found['results']:,} results so far",
+            f"{found['segments']:,} segments, {size_text(found['bytes'])}, in {found['slices']:,} slices",
+            f"commits on disk: {first} to {last}; {found['dying']:,} files to be deleted with the next batches",
+            "",
+            "windows",
+            *_aligned(windows),
+            "",
+            "entrances",
+            *_aligned(entrances),
+            "",
+            *(held or ["all watermarks are in step: nothing holds expiry back"]),
+        ]
+    )
 
 
-def _columns(table: Any, *headings: str) -> Any:
-    table.add_column("stream")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
+def _held(name: str, holder: str, found: dict[str, Any]) -> str:
+    behind_us = found["streams"][holder]["behind_us"]
+    behind = f"whose watermark is {seconds_text(behind_us)} behind the newest"
+    return f"rows of {name} stay for {holder}, {'which has brought no row yet' if behind_us is None else behind}"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows as lines with columns below each other, the first to the left, the others to the right.
+
+    >>> _aligned([("a", "10"), ("long", "9")])
+    ['  a     10', '  long   9']
+    """
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for name, *values in rows:
+        cells = (value.rjust(width) for value, width in zip(values, others, strict=True))
+        lines.append("  ".join(("", name.ljust(first), *cells)))
+    return lines
