@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from tests.cli.conftest import Command
-from windrow.cli.demo import watch
+from windrow.cli.demo import Seen, watch
+from windrow.cli.interrupts import noted
 from windrow.errors import FunctionError
 
 A_BATCH_S = 0.5
@@ -57,10 +58,17 @@ class FakeSpark:
         return {"batch": batch, "results": 7 * (batch + 1), "streams": streams if batch >= 0 else {}}
 
 
+def look(fake: FakeSpark, seconds: float, console: Console) -> Seen:
+    """Watch what is no Spark at all."""
+    running: Any = fake
+    with noted() as raise_noted:
+        return watch(running, seconds, console, raise_noted, fake.clock)
+
+
 def test_it_runs_so_many_seconds_from_the_first_batch_on() -> None:
     fake = FakeSpark()
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    seen = watch(fake, 10, console, clock=fake.clock)  # type: ignore[arg-type]
+    seen = look(fake, 10, console)
     assert seen.complete
     assert fake.now_s == pytest.approx(10 + A_BATCH_S, abs=2 * A_BATCH_S)
     assert len(seen.batch_s) >= 20
@@ -74,7 +82,7 @@ def test_it_runs_so_many_seconds_from_the_first_batch_on() -> None:
 def test_lines_where_there_is_no_terminal() -> None:
     fake = FakeSpark(ends_at_s=8)
     console = Console(file=io.StringIO())
-    assert watch(fake, 8, console, clock=fake.clock).complete  # type: ignore[arg-type]
+    assert look(fake, 8, console).complete
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert len(lines) >= 3
     assert all(re.fullmatch(r" *[\d.]+ s: [\d,]+ rows in, [\d,]+ results, .* ms", line) for line in lines)
@@ -82,7 +90,7 @@ def test_lines_where_there_is_no_terminal() -> None:
 
 def test_control_c_ends_it_early() -> None:
     fake = FakeSpark(interrupted_at_s=4)
-    seen = watch(fake, 10, Console(file=io.StringIO()), clock=fake.clock)  # type: ignore[arg-type]
+    seen = look(fake, 10, Console(file=io.StringIO()))
     assert not seen.complete
     assert 0 < len(seen.batch_s) < 20
     assert seen.status["results"] > 0
@@ -91,7 +99,7 @@ def test_control_c_ends_it_early() -> None:
 def test_a_join_that_fails_is_raised() -> None:
     fake = FakeSpark(fails_at_s=3)
     with pytest.raises(FunctionError):
-        watch(fake, 10, Console(file=io.StringIO()), clock=fake.clock)  # type: ignore[arg-type]
+        look(fake, 10, Console(file=io.StringIO()))
 
 
 def test_two_seconds_on_spark(spark: SparkSession, windrow_command: Command) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_row_windows_functions_and_types_as_in_process(
 def test_a_run_that_was_stopped_goes_on(
     spark: SparkSession, windrow_command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(running: RunningJoin, console: Console) -> None:
+    def interrupted(running: RunningJoin, console: Console, raise_noted: Callable[[], None]) -> None:
         while running.status()["batch"] < 0:
             running.await_termination(0.05)
         raise KeyboardInterrupt

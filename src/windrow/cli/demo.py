@@ -60,21 +60,22 @@ def demo(
 
     from rich.console import Console
 
+    from windrow.cli.interrupts import noted
     from windrow.run.spark.session import LOCAL, session
 
     console = Console(highlight=False)
     text = QUERY.format(band=f"{band_for(rate):.3g}").strip()
     console.print(text, style="bold", markup=False)
-    with ExitStack() as opened:
-        with console.status("compiling the join"):
-            _compile(text, rate)
+    with console.status("compiling the join"):
+        _compile(text, rate)
+    with noted() as raise_noted, ExitStack() as opened:
         with console.status("starting Spark"):
             spark = opened.enter_context(session(master or LOCAL))
         checkpoint = opened.enter_context(TemporaryDirectory(prefix="windrow-demo-"))
         sample = Sample()
         running = start(spark, text, rate, seed, sample, checkpoint)
         try:
-            seen = watch(running, seconds, console)
+            seen = watch(running, seconds, console, raise_noted)
         finally:
             running.stop()
         _close(running, seen, sample, console)
@@ -128,16 +129,19 @@ class Seen:
 
 
 def watch(
-    running: RunningJoin, seconds: float, console: Console, *, clock: Callable[[], float] = time.monotonic
+    running: RunningJoin,
+    seconds: float,
+    console: Console,
+    raise_noted: Callable[[], None],
+    clock: Callable[[], float] = time.monotonic,
 ) -> Seen:
     """Show each batch until so many seconds after the first, or until Ctrl-C; what makes the join fail is raised."""
-    from windrow.cli.interrupts import noted
     from windrow.cli.live import LiveTable, Moment
 
     seen = Seen()
     begun_s, last = None, -1
     try:
-        with LiveTable(console, seconds) as table, noted() as raise_noted:
+        with LiveTable(console, seconds) as table:
             while begun_s is None or clock() - begun_s < seconds:
                 if running.await_termination(LOOK_EVERY_S):
                     break

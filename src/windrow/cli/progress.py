@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -44,9 +44,8 @@ def tracked(replay: Replay, console: Console) -> Iterator[ReplayBatch]:
             progress.update(task, advance=rows, batch=number)
 
 
-def await_end(running: RunningJoin, console: Console) -> None:
-    """Wait for the end of a replay on Spark; what made it fail is raised."""
-    from windrow.cli.interrupts import noted
+def await_end(running: RunningJoin, console: Console, raise_noted: Callable[[], None]) -> None:
+    """Wait for the end of a replay on Spark; what made it fail is raised, and so is an interrupt that was noted."""
     from windrow.run.spark.replayed import given
 
     columns = (
@@ -55,8 +54,7 @@ def await_end(running: RunningJoin, console: Console) -> None:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    with bar as progress, noted() as raise_noted:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=1)
         while not running.await_termination(_LOOK_EVERY_S):
             raise_noted()

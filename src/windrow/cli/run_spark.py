@@ -18,6 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
+from windrow.cli.interrupts import noted
 from windrow.cli.outcome import Stopped
 from windrow.cli.output import ResultFile
 from windrow.cli.progress import await_end
@@ -61,7 +62,7 @@ def _place(checkpoint: str | None, results: ResultFile) -> Iterator[str]:
 def _join_all(asked: Asked, place: str, master: str) -> float:
     """Run the join to its end; the seconds it took, without the start of Spark."""
     console = Console(stderr=True)
-    with ExitStack() as opened:
+    with noted() as raise_noted, ExitStack() as opened:
         with console.status("starting Spark"):
             spark = opened.enter_context(session(master))
         started = perf_counter()
@@ -70,7 +71,7 @@ def _join_all(asked: Asked, place: str, master: str) -> float:
             spark, question.join, _recordings(asked), checkpoint=place, policy=asked.policy, methods=asked.methods
         )
         try:
-            await_end(running, console)
+            await_end(running, console, raise_noted)
         except KeyboardInterrupt:
             running.stop()
             raise
