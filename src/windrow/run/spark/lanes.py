@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,31 @@ from pyspark.sql.types import DataType, DateType, NumericType, TimestampNTZType,
 
 STREAM = "stream"
 CLOCK = -1
+
+
+class Counted(NamedTuple):
+    """The rows of each stream in a batch; where the input says so, its time, and whether it is the last."""
+
+    rows: dict[str, int]
+    now_us: int | None = None
+    is_last: bool = False
+
+
+class Streams(Protocol):
+    """How the streams of a batch are told apart in its one DataFrame."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The streams, by number."""
+
+    def tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
+        """The rows of a task's input, stream by stream."""
+
+    def counted(self, frame: DataFrame) -> Counted:
+        """The rows of each stream in a batch."""
+
+    def cuts(self, frame: DataFrame, times: Mapping[str, str], parts: int) -> tuple[int, ...]:
+        """Event times, of the columns `times` names, that cut a batch in parts of about the same size."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +69,17 @@ class Lanes:
                 part = batch if pc.all(chosen).as_py() else batch.filter(chosen)
                 held = {column: part.column(lane) for column, lane in self.columns[number].items()}
                 yield self.names[number], pa.table(held)
+
+    def counted(self, frame: DataFrame) -> Counted:
+        """The rows of each stream in a batch."""
+        counts = frame.groupBy(STREAM).count().collect()
+        return Counted({self.names[number]: rows for number, rows in counts if number != CLOCK})
+
+    def cuts(self, frame: DataFrame, times: Mapping[str, str], parts: int) -> tuple[int, ...]:
+        """Event times that cut a batch in parts of about the same size."""
+        shares = ", ".join(str(number / parts) for number in range(1, parts))
+        found = event_times(frame, self, times).selectExpr(f"percentile_approx(at, array({shares}))").first()
+        return tuple(sorted(set(found[0] or ()))) if found else ()
 
 
 def in_lanes(frames: Sequence[tuple[str, DataFrame]], clock: DataFrame | None = None) -> tuple[DataFrame, Lanes]:
@@ -97,10 +134,3 @@ def _micros(lane: str, kind: DataType) -> Column:
     if isinstance(kind, NumericType):
         return spark_functions.expr(f"CAST({column} AS BIGINT)")
     return spark_functions.lit(None).cast("bigint")
-
-
-def cuts_of(frame: DataFrame, lanes: Lanes, times: Mapping[str, str], parts: int) -> tuple[int, ...]:
-    """Event times that cut a batch in parts of about the same size."""
-    shares = ", ".join(str(number / parts) for number in range(1, parts))
-    found = event_times(frame, lanes, times).selectExpr(f"percentile_approx(at, array({shares}))").first()
-    return tuple(sorted(set(found[0] or ()))) if found else ()

@@ -37,7 +37,7 @@ from windrow.run.admit import NEVER_US, Entry
 from windrow.run.program import Keep, Program
 from windrow.run.spark import messages, worker
 from windrow.run.spark.journal import Journal, is_done
-from windrow.run.spark.lanes import CLOCK, STREAM, Lanes, cuts_of
+from windrow.run.spark.lanes import Counted, Streams
 from windrow.run.spark.messages import COUNT, DONE, KEPT, RESULT, STAGED, Message
 from windrow.run.spark.question import check_same, question_of
 from windrow.run.spark.results import Output, ResultFile, Results
@@ -63,7 +63,7 @@ class Setting:
     plan: Plan
     arrow_types: Mapping[Column, pa.DataType]
     storage: Storage
-    lanes: Lanes
+    lanes: Streams
     output: Output
     sink: Sink
     max_ahead_us: int | None
@@ -120,9 +120,9 @@ class BatchRunner:
         frame = frame.persist()
         try:
             with watch.phase("count"):
-                rows = self._counted(frame)
+                counted = self.setting.lanes.counted(frame)
             with watch.phase("plan"):
-                plan = self._planned(batch, frame, rows)
+                plan = self._planned(batch, frame, counted)
             told, entry, live = self._joined(frame, batch, plan, watch)
         finally:
             frame.unpersist()
@@ -136,7 +136,7 @@ class BatchRunner:
         self.progress.append({
             "batch": batch,
             "now_us": plan["now_us"],
-            "rows": rows,
+            "rows": counted.rows,
             "results": told.results,
             "tasks": plan["tasks"],
             "parts": len(plan["cuts"]) + 1,
@@ -153,7 +153,8 @@ class BatchRunner:
         for part in range(len(edges) - 1):
             job = self._job(batch, part, (edges[part], edges[part + 1]), plan, entry, live)
             with watch.phase("join"):
-                rows = self._ran(frame, job, entry) if plan["rows"] or entry.row_windowed else []
+                is_last = plan["last"] and part + 2 == len(edges)
+                rows = self._ran(frame, job, entry, is_last) if plan["rows"] or entry.row_windowed else []
             live = self._settled(job, entry, live, rows, told)
         return told, entry, live
 
@@ -166,22 +167,19 @@ class BatchRunner:
             self.journal.sweep(self.last)
         return is_done(self.last, batch, self.query)
 
-    def _counted(self, frame: DataFrame) -> dict[str, int]:
-        """Rows of each stream."""
-        counts = frame.groupBy(STREAM).count().collect()
-        return {self.setting.lanes.names[number]: rows for number, rows in counts if number != CLOCK}
-
-    def _planned(self, batch: int, frame: DataFrame, rows: Mapping[str, int]) -> dict[str, Any]:
+    def _planned(self, batch: int, frame: DataFrame, counted: Counted) -> dict[str, Any]:
         """The plan that was written for a batch, or one that is written now."""
         plan = self.journal.plan(batch)
         if plan is None:
             last = self._state
-            taken = sum(rows.values())
+            taken = sum(counted.rows.values())
+            now_us = int(self.setting.clock() * 1_000_000) if counted.now_us is None else counted.now_us
             small = taken * self._seconds_a_row <= ONE_TASK_SECONDS
             plan = {
-                "now_us": max(last.now_us, int(self.setting.clock() * 1_000_000)),
+                "now_us": max(last.now_us, now_us),
+                "last": counted.is_last,
                 "rows": taken,
-                "order": self._order(rows, batch),
+                "order": self._order(counted.rows, batch),
                 "tasks": 1 if small else self.plan.slices.count,
                 "cuts": self._cuts(frame, taken),
                 "merges": merges_of(last.live, self.setting.spec),
@@ -195,7 +193,7 @@ class BatchRunner:
         if parts < 2:
             return ()
         times = {stream.name: stream.time for stream in self.setting.spec.streams}
-        return cuts_of(frame, self.setting.lanes, times, parts)
+        return self.setting.lanes.cuts(frame, times, parts)
 
     def _job(
         self,
@@ -263,11 +261,11 @@ class BatchRunner:
         }
         return order_of_drivers(self.plan.policy, loads, last.results, batch)
 
-    def _ran(self, frame: DataFrame, job: worker.Job, entry: Entry) -> list[Row]:
+    def _ran(self, frame: DataFrame, job: worker.Job, entry: Entry, is_last: bool) -> list[Row]:
         """Run the job over the packed rows, and return what its tasks tell."""
         attempt = worker.attempt_of
         if entry.row_windowed:
-            out = self._admitted_here(frame, job, entry)
+            out = self._admitted_here(frame, job, entry, is_last)
             if job.tasks == 1:
                 out = out.coalesce(1).mapInArrow(worker.whole_of_admitted(job, attempt), messages.SPARK_SCHEMA)
         else:
@@ -283,13 +281,13 @@ class BatchRunner:
                 out = sliced.mapInArrow(worker.hop(job, number, attempt), messages.SPARK_SCHEMA)
         return list(out.collect())
 
-    def _admitted_here(self, frame: DataFrame, job: worker.Job, entry: Entry) -> DataFrame:
-        """Messages of the rows that row windows let in now, made by the driver program."""
+    def _admitted_here(self, frame: DataFrame, job: worker.Job, entry: Entry, is_last: bool) -> DataFrame:
+        """Messages of the rows that row windows let in now, made by the driver program; the last batch lets in all."""
         pushed: dict[str, list[pa.Table]] = {}
         for name, table in job.lanes.tables(iter(frame.toArrow().to_batches())):
             pushed.setdefault(name, []).append(table)
         found: list[Message] = []
-        for name, segment in entry.admit(pushed, job.now_us, part=(job.from_us, job.to_us)).items():
+        for name, segment in entry.admit(pushed, job.now_us, is_last, part=(job.from_us, job.to_us)).items():
             if len(segment):
                 sent = (
                     worker.stored(self.program, name, segment)

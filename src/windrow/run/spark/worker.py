@@ -31,7 +31,7 @@ from windrow.run.program import Keep, Program
 from windrow.run.results import result_batch
 from windrow.run.spark import messages
 from windrow.run.spark.journal import segment_name
-from windrow.run.spark.lanes import Lanes
+from windrow.run.spark.lanes import Streams
 from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED, STORE, Message
 from windrow.run.spark.placing import homes, visits
 from windrow.run.spark.results import Output, ResultFile, write_results
@@ -67,7 +67,7 @@ class Job:
     watermarks_us: Mapping[str, int]
     order: Order | None
     tasks: int
-    lanes: Lanes
+    lanes: Streams
     live: Live
     merges: Mapping[int, Mapping[str, tuple[tuple[str, ...], ...]]]
     storage: Storage
