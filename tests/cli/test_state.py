@@ -11,7 +11,9 @@ import pytest
 
 from tests.cli.conftest import Command
 from windrow.run.admit import NEVER_US
-from windrow.run.spark.state import Commit, Gate, Ledgers, Live
+from windrow.run.spark.journal import Journal
+from windrow.run.spark.question import Asked, Question
+from windrow.run.spark.state import Commit, Gate, Live
 from windrow.store.files import SegmentFile
 from windrow.store.storage import LocalStorage
 
@@ -35,9 +37,11 @@ def state(folder: Path) -> Path:
         1: {"a": (segment("a2", 20, 60, 62),)},
     }
     gates = {"a": gate(62, 60), "b": gate(42, 41), "c": Gate(NEVER_US, NEVER_US, None, 0, dict.fromkeys(COUNTS, 0))}
-    ledgers = Ledgers(LocalStorage(folder / "checkpoint" / "windrow"))
+    question = Question({name: Asked(name, "ts", "20 seconds", {}) for name in "ab"}, ("a.x < b.x",), "used")
+    journal = Journal(LocalStorage(folder / "checkpoint" / "windrow"))
     for batch in (40, 41, 42):
-        ledgers.write_commit(Commit(batch, "query", batch * SECOND_US, batch * 10, gates, live, ("segments/old",)))
+        dying = ("segments/old",)
+        journal.write_commit(Commit(batch, question, "q", "r", batch * SECOND_US, batch * 10, gates, live, dying))
     return folder / "checkpoint"
 
 
@@ -54,6 +58,8 @@ def test_values_of_the_last_commit(windrow_command: Command, state: Path) -> Non
     assert (first["rows"], first["late"], first["watermark_us"], first["behind_us"]) == (1000, 7, 60 * SECOND_US, 0)
     assert found["streams"]["b"]["behind_us"] == 19 * SECOND_US
     assert found["streams"]["c"]["watermark_us"] is None
+    assert (first["window"], found["streams"]["c"]["window"]) == ("20 seconds", None)
+    assert found["conditions"] == ["a.x < b.x"]
     held = {name: stream["held_back_by"] for name, stream in found["streams"].items()}
     assert held == {"a": "c", "b": "c", "c": "b"}
 

@@ -78,14 +78,14 @@ def seconds_text(span_us: int | None) -> str:
 def as_text(found: dict[str, Any]) -> str:
     """A checkpoint for people."""
     first, last = found["batches_on_disk"][0], found["batches_on_disk"][-1]
-    windows = [("stream", "rows", "bytes", "segments", "levels", "from", "to")]
+    windows = [("stream", "window", "rows", "bytes", "segments", "levels", "from", "to")]
     entrances = [("stream", "rows in", "late", "bad", "ahead", "watermark", "behind")]
     held = []
     for name, stream in found["streams"].items():
         levels = " ".join(f"{level}:{count}" for level, count in stream["levels"].items()) or "-"
         span = (time_text(stream["first_us"]), time_text(stream["last_us"]))
         stored = (f"{stream['stored']:,}", size_text(stream["bytes"]), f"{stream['segments']:,}")
-        windows.append((name, *stored, levels, *span))
+        windows.append((name, stream["window"] or "-", *stored, levels, *span))
         rows, late, bad, ahead = (f"{stream[count]:,}" for count in ("rows", "late", "bad", "ahead"))
         watermark = time_text(stream["watermark_us"])
         entrances.append((name, rows, late, bad, ahead, watermark, seconds_text(stream["behind_us"])))

@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from windrow.errors import StateError, UsageError
-from windrow.run.spark import messages
-from windrow.run.spark.sources.recorded import CLOCK, LAST, RecordedReader, RecordedSource, Recordings
+from windrow.run.spark.blobs import LAST, Blobs
+from windrow.run.spark.lanes import CLOCK
+from windrow.run.spark.sources.recorded import RecordedReader, RecordedSource, Recordings
 from windrow.streams.files import FileSource
 from windrow.streams.recorded import recorded
 from windrow.streams.replay import Replay
@@ -50,22 +51,15 @@ def replay(recordings: Recordings, as_arrived: bool = False) -> Replay:
     return Replay(read, batch_us=recordings.span_us, as_arrived=as_arrived)
 
 
-def unpacked(reader: RecordedReader, number: int) -> tuple[dict[int, pa.Table], list[tuple[int, int]]]:
+def unpacked(reader: RecordedReader, number: int) -> tuple[dict[str, pa.Table], list[tuple[int, int]]]:
     """The rows of a batch by stream, and the rows that are no blobs."""
     start, end = ({**reader.initialOffset(), "batches": number + step} for step in (0, 1))
-    found: dict[int, list[pa.RecordBatch]] = {}
-    marks = []
-    for partition in reader.partitions(start, end):
-        for batch in reader.read(partition):
-            for row in batch.to_pylist():
-                if row["stream"] < 0:
-                    marks.append((row["stream"], row["rows"]))
-                    assert row["blob"] is None
-                else:
-                    rows = messages.from_bytes(row["blob"])
-                    assert len(rows) == row["rows"]
-                    found.setdefault(row["stream"], []).append(rows)
-    return {number: pa.Table.from_batches(batches) for number, batches in found.items()}, marks
+    given = [batch for partition in reader.partitions(start, end) for batch in reader.read(partition)]
+    signs = [(row["stream"], row["rows"]) for batch in given for row in batch.to_pylist() if row["stream"] < 0]
+    found: dict[str, list[pa.Table]] = {}
+    for name, table in Blobs(("a", "b", "c")).tables(iter(given)):
+        found.setdefault(name, []).append(table)
+    return {name: pa.concat_tables(tables) for name, tables in found.items()}, signs
 
 
 @pytest.mark.parametrize("as_arrived", [False, True])
@@ -75,14 +69,14 @@ def test_batches_are_those_of_the_replay(recordings: Recordings, as_arrived: boo
     expected = list(replay(recordings, as_arrived))
     assert len(expected) > 10
     for number, batch in enumerate(expected):
-        rows, marks = unpacked(reader, number)
+        rows, signs = unpacked(reader, number)
         last = [(LAST, 0)] if number + 1 == len(expected) else []
-        assert marks == [(CLOCK, batch.end_us), *last]
-        for place, (source, _, columns) in enumerate(recordings.streams):
+        assert signs == [(CLOCK, batch.end_us), *last]
+        for name, (source, _, columns) in zip("abc", recordings.streams, strict=True):
             wanted = batch.tables[source].select(list(columns))
-            assert rows.get(place, wanted.slice(0, 0)).to_pylist() == wanted.to_pylist()
-            if place in rows:
-                assert rows[place].schema == wanted.schema
+            found = rows.get(name, wanted.slice(0, 0))
+            assert found.to_pylist() == wanted.to_pylist()
+            assert found.schema == wanted.schema
 
 
 def test_offsets_go_on_by_one_batch_to_the_end(recordings: Recordings) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 from windrow.errors import StateError
 from windrow.run.admit import NEVER_US
-from windrow.run.spark.state import Commit, Gate, Ledgers
-from windrow.store.files import SegmentFile
+from windrow.run.spark.journal import Journal
+from windrow.run.spark.state import Commit, Gate, each_file
 from windrow.store.storage import Storage, open_storage, shown
 
 STATE = "windrow"
@@ -47,7 +47,7 @@ def find_checkpoint(address: str) -> Checkpoint | None:
     """The checkpoint at an address, or the state that is itself there; None without either."""
     for storage in (open_storage(f"{address.rstrip('/')}/{STATE}"), open_storage(address)):
         batches = committed(storage)
-        commit = Ledgers(storage).commit(batches[-1]) if batches else None
+        commit = Journal(storage).commit(batches[-1]) if batches else None
         if commit is not None:
             return Checkpoint(address, commit, batches)
     return None
@@ -69,9 +69,10 @@ def described(checkpoint: Checkpoint) -> dict[str, Any]:
         "now_us": commit.now_us,
         "results": commit.results,
         "slices": len(commit.live),
-        "segments": len(commit.names()),
-        "bytes": sum(file.bytes for file in _files(commit)),
+        "segments": sum(1 for _ in each_file(commit.live)),
+        "bytes": sum(file.total_bytes for _, _, file in each_file(commit.live)),
         "dying": len(commit.dying),
+        "conditions": list(commit.question.conditions),
         "streams": {name: _stream(commit, name, gate, newest_us) for name, gate in commit.gates.items()},
     }
 
@@ -88,23 +89,22 @@ def holder(commit: Commit, name: str) -> str | None:
 
 
 def _stream(commit: Commit, name: str, gate: Gate, newest_us: int) -> dict[str, Any]:
-    files = [file for streams in commit.live.values() for file in streams.get(name, ())]
+    files = [file for _, stream, file in each_file(commit.live) if stream == name]
     known = gate.watermark_us != NEVER_US
+    asked = commit.question.streams.get(name)
     return {
+        "window": None if asked is None else asked.window,
         **gate.counts,
         "newest_us": None if gate.newest_us == NEVER_US else gate.newest_us,
         "watermark_us": gate.watermark_us if known else None,
         "behind_us": newest_us - gate.watermark_us if known else None,
         "held_back_by": holder(commit, name),
         "stored": sum(file.rows for file in files),
-        "bytes": sum(file.bytes for file in files),
+        "bytes": sum(file.total_bytes for file in files),
+        "index_bytes": sum(file.total_bytes - file.bytes for file in files),
         "segments": len(files),
         "levels": {str(level): count for level, count in sorted(Counter(file.level for file in files).items())},
         "slices": sum(1 for streams in commit.live.values() if streams.get(name)),
         "first_us": min((file.first_us for file in files), default=None),
         "last_us": max((file.last_us for file in files), default=None),
     }
-
-
-def _files(commit: Commit) -> list[SegmentFile]:
-    return [file for streams in commit.live.values() for held in streams.values() for file in held]

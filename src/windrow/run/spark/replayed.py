@@ -18,9 +18,12 @@ from pyspark.sql import SparkSession
 
 from windrow.plan.order import plan_query
 from windrow.query.builder import Join
+from windrow.run.spark.blobs import Blobs
+from windrow.run.spark.checkpoint import STATE
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.join import _arrow_types, _path_sink
 from windrow.run.spark.query import BatchRunner, Setting
+from windrow.run.spark.results import Output
 from windrow.run.spark.sources import register
 from windrow.run.spark.sources.recorded import Recordings
 from windrow.store.storage import open_storage
@@ -47,13 +50,15 @@ def start_recorded(
     for function in spec.functions:
         _send_code(function.function.__module__)
     frame = spark.readStream.format("windrow-recorded").option("recordings", recordings.to_json()).load()
+    storage = open_storage(f"{checkpoint}/{STATE}")
     setting = Setting(
         spec=spec,
-        plan=plan_query(spec, policy=policy, methods=methods),
+        plan=plan_query(spec, policy=policy, methods=methods, slices=spark.sparkContext.defaultParallelism),
         arrow_types=_arrow_types(query.sources, spec),
-        storage=open_storage(f"{checkpoint}/windrow"),
+        storage=storage,
+        lanes=Blobs(tuple(stream.name for stream in spec.streams)),
+        output=Output(storage, "arrow"),
         sink=_path_sink(f"{checkpoint}/{RESULTS}"),
-        slices=spark.sparkContext.defaultParallelism,
         max_ahead_us=None,
     )
     runner = BatchRunner(setting)

@@ -1,7 +1,7 @@
 """`windrow-recorded`: recorded streams together, in step, packed as a join takes them: what `windrow run` reads.
 
-    batch k   rows of stream 0 in blobs | rows of stream 1 in blobs | … | clock: event time at the batch's end
-    the last  the same | end of input
+    batch k   blobs of stream 0 | blobs of stream 1 | … | the clock: event time at the batch's end
+    the last  the same | the end of the input
 
 One source gives all streams, so they cannot fall out of step whatever Spark does, and its batches are those of
 `streams.replay`: the same rows as in process, in the types of the files. An offset is the number of batches given, so
@@ -26,21 +26,17 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from pyspark.sql.types import StructType
 
 from windrow.errors import StateError
-from windrow.run.spark import worker
+from windrow.run.spark.blobs import BLOB_SCHEMA, LAST, Blob, blob_batch, blobs_of
+from windrow.run.spark.lanes import CLOCK
 from windrow.run.spark.sources.options import SourceOptions
 from windrow.run.spark.sources.pace import Offset
 from windrow.streams.files import FileSource
 from windrow.streams.recorded import recorded
 from windrow.streams.replay import Replay
 
-CLOCK, LAST = -1, -2
-"""What stands in the place of a stream's number in the rows that are no blobs."""
-
 _SOURCE = "windrow-recorded"
 _VERSION = 1
 _PARTITION_BYTES = 4 << 20
-
-Packed = tuple[int, int, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class RecordedSource(DataSource):
         return _SOURCE
 
     def schema(self) -> str:
-        return worker.BLOB_SCHEMA
+        return BLOB_SCHEMA
 
     def streamReader(self, schema: StructType) -> RecordedReader:  # noqa: ARG002, N802 - Spark's signature
         return RecordedReader(self._recordings)
@@ -117,17 +113,16 @@ class RecordedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        for row in partition.value:
-            yield worker.blob_batch([row])
+        for blob in partition.value:
+            yield blob_batch([blob])
 
-    def _packed(self, place: int) -> Iterator[Packed]:
+    def _packed(self, place: int) -> Iterator[Blob]:
         batch = self._played().batch(place)
-        for number, (source, _, columns) in enumerate(self._recordings.streams):
-            blobs = worker.pack(columns, number)(iter(batch.tables[source].combine_chunks().to_batches()))
-            yield from (tuple(row.values()) for blob in blobs for row in blob.to_pylist())
-        yield CLOCK, batch.end_us, None
+        for number, (source, time, columns) in enumerate(self._recordings.streams):
+            yield from blobs_of(batch.tables[source].select(list(columns)), number, time)
+        yield Blob(CLOCK, batch.end_us)
         if place + 1 == self._played().batches:
-            yield LAST, 0, None
+            yield Blob(LAST, 0)
 
     def _played(self) -> Replay:
         if self._replay is None:
@@ -137,10 +132,9 @@ class RecordedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _shape(self) -> dict[str, Any]:
         """What says whether another run reads the same rows in the same batches."""
         replay = self._played()
-        streams = [[source, *columns] for source, _, columns in self._recordings.streams]
         first, last = (replay.batch(place).end_us if replay.batches else 0 for place in (0, replay.batches - 1))
         return {
-            "streams": streams,
+            "streams": [source for source, _, _ in self._recordings.streams],
             "as_arrived": self._recordings.as_arrived,
             "rows": replay.rows,
             "span_us": replay.span_us,
@@ -166,13 +160,13 @@ class RecordedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return int(offset["batches"])
 
 
-def _shared_out(rows: Iterator[Packed]) -> Iterator[list[Packed]]:
-    """Rows in parts that are worth a task."""
-    part: list[Packed] = []
+def _shared_out(blobs: Iterator[Blob]) -> Iterator[list[Blob]]:
+    """Blobs in parts that are worth a task."""
+    part: list[Blob] = []
     size = 0
-    for row in rows:
-        part.append(row)
-        size += len(row[2] or b"")
+    for blob in blobs:
+        part.append(blob)
+        size += len(blob.blob or b"")
         if size >= _PARTITION_BYTES:
             yield part
             part, size = [], 0
