@@ -28,6 +28,7 @@ NOISE = (0.5, 0.5, 2.0)
 MATCHES_A_STEP = 4
 TRIGGER = "1 second"
 LOOK_EVERY_S = 0.25
+STOPPED_WITHIN_S = 5.0
 SHOWN_RESULTS = 3
 QUERY = """
 SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, result_ts() AS seen
@@ -77,7 +78,7 @@ def demo(
         try:
             seen = watch(running, seconds, console, raise_noted)
         finally:
-            running.stop()
+            running.stop(STOPPED_WITHIN_S)
         _close(running, seen, sample, console)
 
 

@@ -31,6 +31,9 @@ from windrow.run.spark.session import LOCAL, session
 from windrow.run.spark.sources.recorded import Recordings
 from windrow.run.spark.state import Commit
 
+STOPPED_WITHIN_S = 5.0
+"""How long an interrupted run waits for its batch; a batch that is cut off is run again."""
+
 
 def run_on_spark(asked: Asked, results: ResultFile, master: str | None, checkpoint: str | None) -> dict[str, Any]:
     """Run to the end of the input and tell what was found."""
@@ -73,7 +76,7 @@ def _join_all(asked: Asked, place: str, master: str) -> float:
         try:
             await_end(running, console, raise_noted)
         except KeyboardInterrupt:
-            running.stop()
+            running.stop(STOPPED_WITHIN_S)
             raise
         return perf_counter() - started
 

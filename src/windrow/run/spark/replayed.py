@@ -19,12 +19,14 @@ from pyspark.sql import SparkSession
 from windrow.plan.order import plan_query
 from windrow.query.builder import Join
 from windrow.run.spark.blobs import Blobs
-from windrow.run.spark.checkpoint import STATE
 from windrow.run.spark.handle import RunningJoin
-from windrow.run.spark.join import _arrow_types, _path_sink
-from windrow.run.spark.query import BatchRunner, Setting
+from windrow.run.spark.join import _arrow_types
+from windrow.run.spark.launch import AVAILABLE_NOW, launch
+from windrow.run.spark.publish import FolderSink
+from windrow.run.spark.query import Setting
 from windrow.run.spark.results import Output
 from windrow.run.spark.sources import register
+from windrow.run.spark.sources.follow import STATE
 from windrow.run.spark.sources.recorded import Recordings
 from windrow.store.storage import open_storage
 
@@ -51,20 +53,18 @@ def start_recorded(
         _send_code(function.function.__module__)
     frame = spark.readStream.format("windrow-recorded").option("recordings", recordings.to_json()).load()
     storage = open_storage(f"{checkpoint}/{STATE}")
+    into = FolderSink(open_storage(f"{checkpoint}/{RESULTS}"))
     setting = Setting(
         spec=spec,
         plan=plan_query(spec, policy=policy, methods=methods, slices=spark.sparkContext.defaultParallelism),
         arrow_types=_arrow_types(query.sources, spec),
         storage=storage,
         lanes=Blobs(tuple(stream.name for stream in spec.streams)),
-        output=Output(storage, "arrow"),
-        sink=_path_sink(f"{checkpoint}/{RESULTS}"),
+        output=Output(into.staging, into.form),
+        sink=into.deliver,
         max_ahead_us=None,
     )
-    runner = BatchRunner(setting)
-    writer = frame.writeStream.foreachBatch(runner.run).queryName("windrow")
-    started = writer.option("checkpointLocation", f"{checkpoint}/spark").trigger(availableNow=True).start()
-    return RunningJoin(started, runner)
+    return launch(frame, setting, into, checkpoint=checkpoint, trigger=AVAILABLE_NOW, name="windrow")
 
 
 def results_of(checkpoint: str, schema: pa.Schema) -> Iterator[pa.Table]:
