@@ -1,13 +1,18 @@
-"""What all tests share: reproducible property tests, and where the recorded streams are."""
+"""What all tests share: reproducible property tests, where the recorded streams are, and one Spark session."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -23,6 +28,41 @@ def recorded() -> Path:
     if not any(folder.glob("*.parquet")):
         pytest.skip(f"no recorded streams in {folder}: set WINDROW_DATA")
     return folder
+
+
+SPARK_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One small, quiet local session for all tests; its workers run this Python and import this package."""
+    from pyspark.sql import SparkSession
+
+    import windrow
+    from windrow.run.spark.sources import register
+
+    folder = tmp_path_factory.mktemp("spark")
+    package = str(Path(windrow.__file__).resolve().parent.parent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH")))))
+        builder = SparkSession.builder.master("local[2]").appName("windrow tests")
+        for name, value in (SPARK_SETTINGS | {"spark.sql.warehouse.dir": str(folder / "warehouse")}).items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        register(session)
+        yield session
+        session.stop()
 
 
 @pytest.fixture

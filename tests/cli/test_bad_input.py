@@ -13,6 +13,7 @@ from tests.cli.conftest import Command
 from tests.cli.recordings import NEAR, camera, cameras_and_query, write
 
 FAILED, WRONG_USE = 1, 2
+HERE = ("run", "--runtime", "local")
 
 RAISING = """
 from windrow import function
@@ -120,6 +121,13 @@ CASES = {
         options=("--udf", "mine.py"),
     ),
     "missing file of functions": Bad(("nowhere.py",), FAILED, options=("--udf", "nowhere.py")),
+    "option of Spark without Spark": Bad(("--checkpoint", "--runtime spark"), options=("--checkpoint", "here")),
+    "option of this process on Spark": Bad(
+        ("--set-aside", "--runtime local"), options=("--runtime", "spark", "--set-aside", "left")
+    ),
+    "cluster without a checkpoint": Bad(
+        ("'spark://head:7077'", "--checkpoint"), options=("--runtime", "spark", "--master", "spark://head:7077")
+    ),
     "unknown runtime": Bad(("'moon'", "local"), options=("--runtime", "moon")),
     "unknown policy": Bad(("'fair'", "timestamp"), options=("--policy", "fair")),
     "unknown method": Bad(("'magic'", "sorted"), options=("--method", "magic")),
@@ -145,7 +153,7 @@ def test_one_line_and_nothing_left_behind(windrow_command: Command, folder: Path
     (folder / "mine.py").write_text(RAISING, encoding="utf-8")
     case.damage(folder)
     before = sorted(folder.rglob("*"))
-    ended = windrow_command("run", *arguments, "--out", "near", *case.options)
+    ended = windrow_command(*HERE, *arguments, "--out", "near", *case.options)
     assert (ended.code, ended.out) == (case.code, "")
     assert ended.err.startswith("windrow: ")
     assert ended.err.count("\n") == 1
@@ -162,7 +170,7 @@ def test_explain_says_the_same(windrow_command: Command, folder: Path, name: str
     case = CASES[name]
     arguments = cameras_and_query(folder, case.query)
     case.damage(folder)
-    assert windrow_command("explain", *arguments) == windrow_command("run", *arguments, "--out", "near.parquet")
+    assert windrow_command("explain", *arguments) == windrow_command(*HERE, *arguments, "--out", "near.parquet")
 
 
 def test_what_nobody_expected_is_one_line_too(
@@ -172,7 +180,7 @@ def test_what_nobody_expected_is_one_line_too(
         raise RuntimeError("two\nlines")
 
     monkeypatch.setattr("windrow.run.local.run_batch", broken)
-    arguments = ("run", *cameras_and_query(folder), "--out", "near.parquet")
+    arguments = (*HERE, *cameras_and_query(folder), "--out", "near.parquet")
     ended = windrow_command(*arguments)
     hint = "Next: set WINDROW_TRACEBACK=1 to see where, and report it"
     assert (ended.code, ended.out, ended.err) == (1, "", f"windrow: RuntimeError: two lines. {hint}\n")

@@ -1,76 +1,113 @@
-"""`windrow demo`: generated streams, joined as time goes by."""
+"""`windrow demo`: generated streams, joined by Spark as time goes by."""
 
 from __future__ import annotations
 
 import io
+import os
 import re
-from collections.abc import Iterator
+import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from rich.console import Console
 
-import windrow
 from tests.cli.conftest import Command
-from windrow.cli.demo import BATCH_S, QUERY, play
-from windrow.run.local import LocalJoin
-from windrow.streams.replay import Replay
-from windrow.streams.synthetic import MIDNIGHT_US, cameras, generate
+from windrow.cli.demo import Seen, watch
+from windrow.cli.interrupts import noted
+from windrow.errors import FunctionError
 
-
-def test_two_seconds(windrow_command: Command) -> None:
-    ended = windrow_command("demo", "--seconds", "2", "--rate", "50")
-    assert (ended.code, ended.err) == (0, "")
-    assert "WINDOW 5 SECONDS" in ended.out
-    assert len(re.findall(r"rows in, [\d,]+ results, [\d,]+ matches/s", ended.out)) >= 2
-    assert re.search(r"^Report$", ended.out, re.MULTILINE)
-    assert "  a probes b: sorted" in ended.out
-    assert "windrow run" in ended.out
+A_BATCH_S = 0.5
 
 
 @dataclass
-class FakeTime:
-    """A clock that only sleeping moves; `interrupted_at_s` is when somebody presses Ctrl-C."""
+class FakeSpark:
+    """A running join whose clock only waiting moves: a batch each half second, a hundred rows a batch."""
 
     interrupted_at_s: float = float("inf")
+    fails_at_s: float = float("inf")
+    ends_at_s: float = float("inf")
     now_s: float = 0.0
-    slept_s: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+
+    @property
+    def spark_query(self) -> Any:
+        return self
+
+    @property
+    def lastProgress(self) -> Mapping[str, float]:  # noqa: N802 - Spark's name
+        return {"batchDuration": 123}
 
     def clock(self) -> float:
         return self.now_s
 
-    def sleep(self, seconds: float) -> None:
-        self.slept_s.append(seconds)
-        self.now_s += seconds
-        if self.now_s > self.interrupted_at_s:
-            raise KeyboardInterrupt
+    def await_termination(self, timeout_s: float) -> bool:
+        self.waits.append(timeout_s)
+        self.now_s += timeout_s
+        if self.now_s >= self.fails_at_s:
+            raise FunctionError("no")
+        if self.now_s >= self.interrupted_at_s:
+            os.kill(os.getpid(), signal.SIGINT)
+        return self.now_s >= self.ends_at_s
+
+    def status(self) -> dict[str, Any]:
+        batch = int(self.now_s / A_BATCH_S) - 1
+        streams = {name: {"rows": 100 * (batch + 1), "late": 0, "stored": 40} for name in ("a", "b")}
+        return {"batch": batch, "results": 7 * (batch + 1), "streams": streams if batch >= 0 else {}}
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LocalJoin, Replay]]:
-    monkeypatch.setenv("WINDROW_COMPILE", "0")
-    rows = generate(cameras(20.0, (0.0, 1.0, 3.0), (0.0, 0.0, 0.0)), 10, seed=3)
-    replay = Replay({name: (table, "ts", None) for name, table in rows.items()}, batch_us=int(BATCH_S * 1_000_000))
-    with windrow.local(windrow.sql(QUERY.format(band="2"), streams=rows)) as join:
-        yield join, replay
+def look(fake: FakeSpark, seconds: float, console: Console) -> Seen:
+    """Watch what is no Spark at all."""
+    running: Any = fake
+    with noted() as raise_noted:
+        return watch(running, seconds, console, raise_noted, fake.clock)
 
 
-def test_batches_come_when_their_time_has_come(started: tuple[LocalJoin, Replay]) -> None:
-    fake = FakeTime()
+def test_it_runs_so_many_seconds_from_the_first_batch_on() -> None:
+    fake = FakeSpark()
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    assert play(*started, MIDNIGHT_US, 10, console, clock=fake.clock, sleep=fake.sleep)
-    assert fake.now_s == pytest.approx(10, abs=2 * BATCH_S)
-    assert max(fake.slept_s) <= 1
-    join = started[0]
-    assert join.report.batches >= 20
-    assert join.report.results > 100
+    seen = look(fake, 10, console)
+    assert seen.complete
+    assert fake.now_s == pytest.approx(10 + A_BATCH_S, abs=2 * A_BATCH_S)
+    assert len(seen.batch_s) >= 20
+    assert max(fake.waits) <= 1
     shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "matches/s" in shown
-    assert "in window" in shown
+    assert "14 matches/s" in shown
+    assert "80 rows in windows" in shown
+    assert "last batch 123 ms" in shown
 
 
-def test_control_c_ends_it_early_with_a_report(started: tuple[LocalJoin, Replay]) -> None:
-    fake = FakeTime(interrupted_at_s=4)
+def test_lines_where_there_is_no_terminal() -> None:
+    fake = FakeSpark(ends_at_s=8)
     console = Console(file=io.StringIO())
-    assert not play(*started, MIDNIGHT_US, 10, console, clock=fake.clock, sleep=fake.sleep)
-    assert 0 < started[0].report.batches < 20
+    assert look(fake, 8, console).complete
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert len(lines) >= 3
+    assert all(re.fullmatch(r" *[\d.]+ s: [\d,]+ rows in, [\d,]+ results, .* ms", line) for line in lines)
+
+
+def test_control_c_ends_it_early() -> None:
+    fake = FakeSpark(interrupted_at_s=4)
+    seen = look(fake, 10, Console(file=io.StringIO()))
+    assert not seen.complete
+    assert 0 < len(seen.batch_s) < 20
+    assert seen.status["results"] > 0
+
+
+def test_a_join_that_fails_is_raised() -> None:
+    fake = FakeSpark(fails_at_s=3)
+    with pytest.raises(FunctionError):
+        look(fake, 10, Console(file=io.StringIO()))
+
+
+def test_two_seconds_on_spark(spark: SparkSession, windrow_command: Command) -> None:
+    ended = windrow_command("demo", "--seconds", "2", "--rate", "50")
+    assert (ended.code, ended.err) == (0, "")
+    assert "WINDOW 5 SECONDS" in ended.out
+    assert re.search(r"^Report$", ended.out, re.MULTILINE)
+    assert re.search(r"^  [\d,]+ rows in \([\d,]+ late\), [\d,]+ batches, [\d,]+ results$", ended.out, re.MULTILINE)
+    assert "a probes b: sorted" in ended.out
+    assert "windrow run" in ended.out
+    assert spark.range(3).count() == 3

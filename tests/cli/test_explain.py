@@ -55,7 +55,7 @@ def test_json_holds_the_plan_that_would_run(windrow_command: Command, folder: Pa
 
 def test_slices_and_what_travels_are_told(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder, THREE)
-    ended = windrow_command("explain", *arguments, "--slices", "4", "--rate", "b=500")
+    ended = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "auto", "--rate", "b=500")
     assert (ended.code, ended.err) == (0, "")
     for line in (
         "On Spark",

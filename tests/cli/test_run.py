@@ -1,4 +1,4 @@
-"""`windrow run` against DuckDB over the same files, and what it writes beside its results."""
+"""`windrow run` in this process against DuckDB over the same files, and what it writes beside its results."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.oracle.duck import answer, difference, question, rows_of
 
 CAMERAS = {"cam1": camera(1), "cam2": camera(2)}
 LEAST_BATCHES = 20
+HERE = ("run", "--runtime", "local")
 
 
 def check(out: Path, text: str, tables: dict[str, pa.Table] = CAMERAS) -> None:
@@ -29,7 +30,7 @@ def check(out: Path, text: str, tables: dict[str, pa.Table] = CAMERAS) -> None:
 
 
 def test_parquet_and_csv_give_what_duckdb_gives(windrow_command: Command, folder: Path) -> None:
-    ended = windrow_command("run", *cameras_and_query(folder), "--out", "near.parquet")
+    ended = windrow_command(*HERE, *cameras_and_query(folder), "--out", "near.parquet")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("800 rows in (0 late, 0 bad), ")
     assert "Results are in near.parquet" in ended.out
@@ -44,7 +45,7 @@ def test_a_folder_or_a_pattern_is_many_files(windrow_command: Command, folder: P
         write(CAMERAS["cam1"].slice(number * 100, 100), folder / "parts" / f"part-{number}.parquet")
     write(CAMERAS["cam2"], folder / "cam2.arrow")
     ended = windrow_command(
-        "run", *arguments, "--stream", f"cam1={path}", "--stream", "cam2=cam2.arrow", "--out", "near"
+        *HERE, *arguments, "--stream", f"cam1={path}", "--stream", "cam2=cam2.arrow", "--out", "near"
     )
     assert ended.code == 0, ended.err
     check(folder / "near" / "part-00000.parquet", NEAR)
@@ -53,14 +54,14 @@ def test_a_folder_or_a_pattern_is_many_files(windrow_command: Command, folder: P
 def test_a_self_join_reads_one_source_twice(windrow_command: Command, folder: Path) -> None:
     text = "SELECT a.id AS a_id, b.id AS b_id FROM s AS a, s AS b WHERE a.x < b.x AND a.kind = b.kind WINDOW 2 SECONDS"
     write(CAMERAS["cam1"], folder / "s.parquet")
-    ended = windrow_command("run", "-", "--stream", "s=s.parquet", "--out", "pairs.parquet", stdin=text)
+    ended = windrow_command(*HERE, "-", "--stream", "s=s.parquet", "--out", "pairs.parquet", stdin=text)
     assert ended.code == 0, ended.err
     check(folder / "pairs.parquet", text, {"s": CAMERAS["cam1"]})
 
 
 def test_aliases_that_are_names_of_other_sources(windrow_command: Command, folder: Path) -> None:
     text = "SELECT cam1.id AS p, cam2.id AS q FROM cam2 AS cam1, cam1 AS cam2 WHERE cam1.x = cam2.x WINDOW 9 SECONDS"
-    ended = windrow_command("run", *cameras_and_query(folder, text), "--out", "swapped.parquet")
+    ended = windrow_command(*HERE, *cameras_and_query(folder, text), "--out", "swapped.parquet")
     assert ended.code == 0, ended.err
     sources = {"cam1": CAMERAS["cam2"], "cam2": CAMERAS["cam1"]}
     check(folder / "swapped.parquet", text, sources)
@@ -77,7 +78,7 @@ def test_aliases_that_are_names_of_other_sources(windrow_command: Command, folde
     ],
 )
 def test_options_that_leave_the_results_alone(windrow_command: Command, folder: Path, options: tuple[str, ...]) -> None:
-    ended = windrow_command("run", *cameras_and_query(folder), "--out", "near.parquet", *options)
+    ended = windrow_command(*HERE, *cameras_and_query(folder), "--out", "near.parquet", *options)
     assert ended.code == 0, ended.err
     check(folder / "near.parquet", NEAR)
 
@@ -87,7 +88,7 @@ def test_times_recorded_as_numbers_become_timestamps(windrow_command: Command, f
     table = CAMERAS["cam1"]
     millis = pc.divide(table["ts"].cast(pa.int64()), 1000)
     write(table.drop_columns(["ts"]).append_column("at", millis), folder / "s.parquet")
-    ended = windrow_command("run", "-", "--stream", "s=s.parquet?time=at&unit=ms", "--out", "r.parquet", stdin=text)
+    ended = windrow_command(*HERE, "-", "--stream", "s=s.parquet?time=at&unit=ms", "--out", "r.parquet", stdin=text)
     assert ended.code == 0, ended.err
     stamped = table.append_column("at", table["ts"])
     assert pq.read_schema(folder / "r.parquet").field("at").type == pa.timestamp("us")
@@ -102,7 +103,7 @@ def test_json_is_all_there_is_on_standard_output(windrow_command: Command, folde
         encoding="utf-8",
     )
     options = ("--udf", "mine.py", "--out", "near.parquet", "--report", "report.json", "--json")
-    ended = windrow_command("run", *arguments, *options)
+    ended = windrow_command(*HERE, *arguments, *options)
     assert ended.code == 0, ended.err
     report = json.loads(ended.out)
     assert report == json.loads((folder / "report.json").read_text(encoding="utf-8"))
@@ -122,7 +123,7 @@ def test_late_and_bad_rows_are_counted_and_set_aside(windrow_command: Command, f
     timeless = pc.if_else(pc.equal(CAMERAS["cam2"]["id"], 7), pa.scalar(None, times.type), times)
     write(CAMERAS["cam2"].set_column(0, "ts", timeless), folder / "cam2.csv")
     options = ("--as-arrived", "--lateness", "30 seconds", "--batch", "1 second", "--set-aside", "left", "--json")
-    ended = windrow_command("run", *arguments, "--out", "near.parquet", *options)
+    ended = windrow_command(*HERE, *arguments, "--out", "near.parquet", *options)
     assert ended.code == 0, ended.err
     streams = json.loads(ended.out)["streams"]
     assert streams["a"]["late"] == 0
@@ -136,7 +137,7 @@ def test_late_and_bad_rows_are_counted_and_set_aside(windrow_command: Command, f
 @pytest.mark.parametrize("name", ["near.csv", "near.csv.gz", "near.arrow", "near.feather", "near.parquet", "near/"])
 def test_results_in_every_format_even_without_rows(windrow_command: Command, folder: Path, name: str) -> None:
     arguments = cameras_and_query(folder, NEAR.replace("<= 0.5", "<= 0.5 AND a.id < 0"))
-    ended = windrow_command("run", *arguments, "--out", name)
+    ended = windrow_command(*HERE, *arguments, "--out", name)
     assert ended.code == 0, ended.err
     path = folder / name
     if name.startswith("near.csv"):
@@ -153,7 +154,7 @@ def test_results_in_every_format_even_without_rows(windrow_command: Command, fol
 def test_rows_in_csv_are_the_rows_in_parquet(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder)
     for name in ("near.parquet", "near.csv"):
-        assert windrow_command("run", *arguments, "--out", name).code == 0
+        assert windrow_command(*HERE, *arguments, "--out", name).code == 0
     written = pq.read_table(folder / "near.parquet")
     found = csv.read_csv(folder / "near.csv").cast(written.schema)
     assert difference(rows_of(found), rows_of(written)) == ""
@@ -161,14 +162,14 @@ def test_rows_in_csv_are_the_rows_in_parquet(windrow_command: Command, folder: P
 
 def test_an_existing_result_file_is_replaced(windrow_command: Command, folder: Path) -> None:
     (folder / "near.parquet").write_text("old", encoding="utf-8")
-    assert windrow_command("run", *cameras_and_query(folder), "--out", "near.parquet").code == 0
+    assert windrow_command(*HERE, *cameras_and_query(folder), "--out", "near.parquet").code == 0
     check(folder / "near.parquet", NEAR)
 
 
 def test_in_order_or_not_the_results_are_the_same(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder)
     write(in_order(CAMERAS["cam1"]), folder / "cam1.parquet")
-    assert windrow_command("run", *arguments, "--out", "near.parquet").code == 0
+    assert windrow_command(*HERE, *arguments, "--out", "near.parquet").code == 0
     check(folder / "near.parquet", NEAR)
 
 
@@ -181,7 +182,7 @@ def test_a_stopped_run_leaves_nothing_behind(folder: Path, number: signal.Signal
         encoding="utf-8",
     )
     before = {path.name for path in folder.iterdir()}
-    command = [sys.executable, "-c", "from windrow.cli.main import main; main()", "run", *arguments]
+    command = [sys.executable, "-c", "from windrow.cli.main import main; main()", *HERE, *arguments]
     running = subprocess.Popen(
         [*command, "--udf", "slow.py", "--out", "near", "--report", "report.json"],
         stdout=subprocess.PIPE,

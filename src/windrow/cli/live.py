@@ -1,15 +1,14 @@
 """A live table of a running join; where there is no terminal, a plain line now and then.
 
 stream   rows in   rows/s   in window                                          one row a stream
-results, matches/s, time of the last batch, how far behind                     one line below
+results, matches/s, time of the last batch                                     one line below
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from types import TracebackType
 
 from rich.console import Console, Group
@@ -17,20 +16,21 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.run.report import Report
-
-RATE_SPAN_S = 2.0
+RATE_SPAN_S = 5.0
 PLAIN_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A join at one time: seconds since it started, its report, how long the last batch took, how late it was done."""
+    """A join at one time: seconds since it started, results so far, rows of each stream so far and in its window now,
+    and how long the last batch took.
+    """
 
     at_s: float
-    report: Report
+    results: int
+    rows: Mapping[str, int]
+    stored: Mapping[str, int]
     batch_s: float
-    behind_s: float
 
 
 class LiveTable:
@@ -63,7 +63,7 @@ class LiveTable:
             self._live.update(Group(self._table(moment), Text(self._totals(moment))), refresh=True)
         elif moment.at_s >= self._next_line_s:
             self._next_line_s += self._line_every_s
-            rows = sum(stream.rows for stream in moment.report.streams.values())
+            rows = sum(moment.rows.values())
             self._console.print(f"{moment.at_s:5.1f} s: {rows:,} rows in, {self._totals(moment)}", soft_wrap=True)
 
     def _table(self, moment: Moment) -> Table:
@@ -71,25 +71,19 @@ class LiveTable:
         table.add_column("stream")
         for heading in ("rows in", "rows/s", "in window"):
             table.add_column(heading, justify="right", min_width=10)
-        for name, stream in moment.report.streams.items():
-            rate = self._rate(moment, partial(_rows_of, name))
-            table.add_row(name, f"{stream.rows:,}", f"{rate:,.0f}", f"{stream.stored:,}")
+        for name, rows in moment.rows.items():
+            rate = self._rate(moment, lambda each, name=name: each.rows.get(name, 0))  # type: ignore[misc]
+            table.add_row(name, f"{rows:,}", f"{rate:,.0f}", f"{moment.stored.get(name, 0):,}")
         return table
 
     def _totals(self, moment: Moment) -> str:
-        rate = self._rate(moment, lambda report: report.results)
-        window = sum(stream.stored for stream in moment.report.streams.values())
-        behind = f", {moment.behind_s:.1f} s behind" if moment.behind_s > 0 else ""
+        rate = self._rate(moment, lambda each: each.results)
         return (
-            f"{moment.report.results:,} results, {rate:,.0f} matches/s, {window:,} rows in windows,"
-            f" last batch {moment.batch_s * 1000:.1f} ms{behind}"
+            f"{moment.results:,} results, {rate:,.0f} matches/s, {sum(moment.stored.values()):,} rows in windows,"
+            f" last batch {moment.batch_s * 1000:,.0f} ms"
         )
 
-    def _rate(self, moment: Moment, count: Callable[[Report], int]) -> float:
+    def _rate(self, moment: Moment, count: Callable[[Moment], int]) -> float:
         first = self._recent[0]
         span_s = moment.at_s - first.at_s
-        return (count(moment.report) - count(first.report)) / span_s if span_s > 0 else 0.0
-
-
-def _rows_of(name: str, report: Report) -> int:
-    return report.streams[name].rows
+        return (count(moment) - count(first)) / span_s if span_s > 0 else 0.0

@@ -14,8 +14,9 @@ from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.outcome import Commands
 from windrow.cli.run import run
+from windrow.cli.state import state
 
-COMMANDS = (run, explain, demo, bench)
+COMMANDS = (run, explain, demo, state, bench)
 
 main = typer.Typer(
     name="windrow",

@@ -41,4 +41,13 @@ Methods = Annotated[
     ),
 ]
 
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Which Spark: local[N] for N cores of this machine, spark://HOST:PORT, yarn, k8s://ADDRESS. All cores of "
+        "this machine if not given.",
+    ),
+]
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else.")]

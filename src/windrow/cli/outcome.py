@@ -35,6 +35,10 @@ DONE, FAILED, WRONG_USE = 0, 1, 2
 _TRACEBACK = "WINDROW_TRACEBACK"
 
 
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, where something was left behind on purpose: says what."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """What is said about an error, and the exit code."""
@@ -64,8 +68,9 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            typer.echo("windrow: stopped before the end; nothing was left behind", err=True)
+        except KeyboardInterrupt as stopped:
+            left = str(stopped) if isinstance(stopped, Stopped) else "stopped before the end; nothing was left behind"
+            typer.echo(f"windrow: {left}", err=True)
             raise typer.Exit(FAILED) from None
 
     def main(

@@ -110,7 +110,7 @@ class ResultFile:
 
     def __init__(self, path: Path, schema: pa.Schema, *, is_part: bool = False) -> None:
         self.path = path
-        self._schema = schema
+        self.schema = schema
         self._staged = Staged(path, is_part=is_part)
         self._waiting: list[pa.Table] = []
         self._waiting_rows = 0
@@ -122,7 +122,7 @@ class ResultFile:
             with writable(self.path):
                 zipped = "gzip" if self.path.name.lower().endswith(".gz") else None
                 sink = stack.enter_context(pa.output_stream(str(temporary), compression=zipped))
-                self._writer = stack.enter_context(WRITERS[extension_of(self.path) or ""](sink, self._schema))
+                self._writer = stack.enter_context(WRITERS[extension_of(self.path) or ""](sink, self.schema))
             self._open = stack.pop_all()
         return self
 

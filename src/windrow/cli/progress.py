@@ -1,14 +1,20 @@
-"""A progress bar for a replay: on stderr, and only where that is a terminal."""
+"""Progress bars for replays, here and on Spark: on stderr, and only where that is a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from windrow.streams.replay import Replay, ReplayBatch
+
+if TYPE_CHECKING:
+    from windrow.run.spark.handle import RunningJoin
+
+_LOOK_EVERY_S = 0.25
 
 
 class RateColumn(ProgressColumn):
@@ -36,3 +42,22 @@ def tracked(replay: Replay, console: Console) -> Iterator[ReplayBatch]:
             yield batch
             rows = sum(len(table) for table in batch.tables.values())
             progress.update(task, advance=rows, batch=number)
+
+
+def await_end(running: RunningJoin, console: Console, raise_noted: Callable[[], None]) -> None:
+    """Wait for the end of a replay on Spark; what made it fail is raised, and so is an interrupt that was noted."""
+    from windrow.run.spark.replayed import given
+
+    columns = (
+        BarColumn(),
+        TextColumn("batch {task.completed:,.0f} of {task.total:,.0f}"),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=1)
+        while not running.await_termination(_LOOK_EVERY_S):
+            raise_noted()
+            done, batches = given(running)
+            if batches:
+                progress.update(task, completed=done, total=batches)

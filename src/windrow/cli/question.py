@@ -22,8 +22,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow as pa
-
 from windrow.errors import UsageError
 from windrow.plan.drivers import POLICIES
 from windrow.plan.methods import METHODS
@@ -33,30 +31,9 @@ from windrow.query.grammar import tokens_of
 from windrow.query.spec import QuerySpec
 from windrow.query.user_functions import load_functions
 from windrow.streams import files
-from windrow.streams.event_time import event_time_us, time_column
 from windrow.streams.files import FileSource
+from windrow.streams.recorded import RecordedStream, recorded
 from windrow.streams.replay import Recorded
-
-_STAMP = pa.timestamp("us")
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedStream:
-    """Where a stream is recorded, its schema as the query sees it, and its event-time column."""
-
-    source: FileSource
-    schema: pa.Schema
-    time: str
-    converted: bool
-
-    def read(self, columns: Collection[str]) -> pa.Table:
-        """The rows, with these columns."""
-        table = files.read(self.source, list(columns))
-        if self.converted:
-            place = table.column_names.index(self.time)
-            stamps = event_time_us(table.column(self.time), self.source.unit).cast(_STAMP)
-            table = table.set_column(place, pa.field(self.time, _STAMP), stamps)
-        return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,39 +44,53 @@ class Question:
     spec: QuerySpec
     recorded: Mapping[str, RecordedStream]
 
-    def read(self) -> dict[str, Recorded]:
-        """All rows of all recordings, with the columns the query uses."""
+    def columns(self) -> dict[str, list[str]]:
+        """The columns the query uses of each recording."""
         used: dict[str, dict[str, None]] = {}
         for stream in self.spec.streams:
-            columns = (column.name for column in self.spec.used_columns(stream.name))
-            used.setdefault(stream.source, {}).update(dict.fromkeys(columns))
-        return {
-            name: (self.recorded[name].read(columns), self.recorded[name].time, None) for name, columns in used.items()
-        }
+            names = (column.name for column in self.spec.used_columns(stream.name))
+            used.setdefault(stream.source, {}).update(dict.fromkeys(names))
+        return {source: list(names) for source, names in used.items()}
+
+    def read(self) -> dict[str, Recorded]:
+        """All rows of all recordings, with the columns the query uses."""
+        found = self.recorded
+        return {name: (found[name].read(columns), found[name].time, None) for name, columns in self.columns().items()}
 
     def files(self) -> Iterable[Path]:
         """Every file that is read."""
         return (file for recording in self.recorded.values() for file in files.files(recording.source))
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and how it is to be run: the span of a batch (None: chosen), order of rows, policy, methods."""
+
+    question: Question
+    batch_us: int | None = None
+    as_arrived: bool = False
+    policy: str = "timestamp"
+    methods: Collection[str] | None = None
+
+
 def ask(query: str, streams: Sequence[str], functions: str | None = None, lateness: str | None = None) -> Question:
     """The question a command line asks; `lateness` is for the streams whose lateness the query leaves open."""
     text = query_text(query)
-    recorded = {name: _recorded(source) for name, source in parse_streams(streams).items()}
+    found = {name: recorded(source) for name, source in parse_streams(streams).items()}
     join = sql(
         text,
-        {name: recording.schema for name, recording in recorded.items()},
-        time={name: recording.time for name, recording in recorded.items()},
+        found,
+        time={name: recording.time for name, recording in found.items()},
         functions=load_functions(functions) if functions is not None else (),
     )
     read = {stream.source for stream in join.streams}
-    for name in recorded:
+    for name in found:
         if name not in read:
             hint = f"the query reads {', '.join(sorted(read))}; leave this one out"
             raise UsageError(f"the query does not read stream '{name}'", place=f"--stream {name}=…", hint=hint)
     if lateness is not None:
         join = _with_lateness(join, text, span_us(lateness))
-    return Question(join, join.spec(), recorded)
+    return Question(join, join.spec(), found)
 
 
 def query_text(query: str) -> str:
@@ -140,20 +131,6 @@ def check_choices(policy: str, methods: Collection[str] | None) -> None:
             raise UsageError(
                 f"there is no method '{method}'", place="--method", hint=f"choose among {', '.join(METHODS)}"
             )
-
-
-def _recorded(source: FileSource) -> RecordedStream:
-    found = files.schema(source)
-    time = time_column(found, source.time, place=source.path)
-    kind = found.field(time).type
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if source.unit is not None and not number:
-        hint = "leave out unit: it is for times recorded as numbers"
-        raise UsageError(f"time column '{time}' is {kind}, which has its own unit", place=source.path, hint=hint)
-    converted = number and (source.unit is not None or pa.types.is_floating(kind) or kind == pa.uint64())
-    if converted:
-        found = found.set(found.get_field_index(time), pa.field(time, _STAMP))
-    return RecordedStream(source, found, time, converted)
 
 
 def _with_lateness(join: Join, text: str, lateness_us: int) -> Join:

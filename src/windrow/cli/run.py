@@ -1,6 +1,6 @@
 """`windrow run`: a query over recorded files, replayed in step, its results in a file.
 
-files ─ read ─ replay in event-time order ─ batch by batch ─▶ join ─▶ result file, report
+files ─ read ─ replay in event-time order ─ batch by batch ─▶ join, on Spark or here ─▶ result file, report
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.cli.question import Question
-    from windrow.run.local import LocalJoin
-    from windrow.streams.replay import Replay
 
-RUNTIMES = ("local",)
+RUNTIMES = ("spark", "local")
+_OF_SPARK = ("--master", "--checkpoint")
+_OF_LOCAL = ("--set-aside",)
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -34,8 +34,22 @@ def run(  # noqa: PLR0913 - every option is an argument
         ),
     ],
     runtime: Annotated[
-        str, typer.Option(metavar="NAME", help="Where the join runs: local, in this process.")
-    ] = "local",
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Where the join runs: spark, or local, which is this process. The results are the same.",
+        ),
+    ] = "spark",
+    master: options.Master = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where Spark keeps the windows between batches, and with them how far the run is: a run that was "
+            "stopped or killed goes on when it is started again with the same DIR. A temporary folder beside the "
+            "results if not given; on a cluster an address that all machines reach.",
+        ),
+    ] = None,
     batch: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +74,9 @@ def run(  # noqa: PLR0913 - every option is an argument
     method: options.Methods = None,
     set_aside: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Write rows that are late or without event time into this folder."),
+        typer.Option(
+            metavar="DIR", help="Write rows that are late or without event time into this folder (--runtime local)."
+        ),
     ] = None,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there, as JSON.")] = None,
     json: options.Json = False,
@@ -73,63 +89,59 @@ def run(  # noqa: PLR0913 - every option is an argument
     windrow run near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv --out near.parquet
     windrow run near.sql --stream 'cam1=logs/*.parquet?time=seen' --stream 'cam2=cam2/?time=at&unit=ms' --out near/
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --as-arrived --lateness '2 seconds'
-    windrow run - --stream s=s.arrow --out pairs.parquet --json < pairs.sql
+    windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --checkpoint near.state
+    windrow run - --stream s=s.arrow --out pairs.parquet --runtime local --json < pairs.sql
     """
     from contextlib import ExitStack, redirect_stdout
     from time import perf_counter
 
     import windrow
-    from windrow.cli.output import ResultFile, SetAsideFiles, Staged, destination
-    from windrow.cli.question import ask, check_choices
+    from windrow.cli.output import ResultFile, Staged, destination
+    from windrow.cli.question import Asked, ask, check_choices
     from windrow.query.clauses import span_us
-    from windrow.streams.replay import Replay
 
-    if runtime not in RUNTIMES:
-        raise UsageError(
-            f"there is no runtime '{runtime}'", place="--runtime", hint=f"the runtimes are {', '.join(RUNTIMES)}"
-        )
     started = perf_counter()
+    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--set-aside": set_aside})
     check_choices(policy, method)
     batch_us = None if batch is None else span_us(batch)
+    if batch_us == 0:
+        raise UsageError(f"a batch cannot span '{batch}'", place="--batch", hint="give a span above zero")
     target = destination(out)
     question = ask(query, stream, udf, lateness)
     _check_not_input(target, question)
+    asked = Asked(question, batch_us, as_arrived, policy, method)
+    schema = windrow.local(question.join, policy=policy, methods=method).schema
     # A function of the user's may print: with --json nothing but the report may come out.
     with redirect_stdout(sys.stderr if json else sys.stdout), ExitStack() as staged:
-        aside = None if set_aside is None else SetAsideFiles(_path(set_aside))
-        join = windrow.local(question.join, policy=policy, methods=method, set_aside=aside)
         report_file = None if report is None else staged.enter_context(Staged(_path(report)))
-        results = staged.enter_context(ResultFile(target, join.schema, is_part=target.parent == _path(out)))
-        if aside is not None:
-            staged.enter_context(aside)
-        replay = Replay(question.read(), batch_us=batch_us, as_arrived=as_arrived)
-        _join_all(join, replay, results.write)
-        facts = {"out": str(target), "elapsed_seconds": round(perf_counter() - started, 3)}
-        facts |= {**_totals(join), **join.report.to_dict()}
+        results = staged.enter_context(ResultFile(target, schema, is_part=target.parent == _path(out)))
+        if runtime == "local":
+            from windrow.cli.run_local import run_here
+
+            found = run_here(asked, results.write, set_aside)
+        else:
+            from windrow.cli.run_spark import run_on_spark
+
+            found = run_on_spark(asked, results, master, checkpoint)
+        facts = {"out": str(target), "elapsed_seconds": round(perf_counter() - started, 3), "runtime": runtime, **found}
         if report_file is not None:
             report_file.write_text(_as_json(facts) + "\n", encoding="utf-8")
-    typer.echo(_as_json(facts) if json else _summary(join, target))
+    typer.echo(_as_json(facts) if json else _summary(facts))
 
 
-def _join_all(join: LocalJoin, replay: Replay, deliver: Any) -> None:
-    from rich.console import Console
-
-    from windrow.cli.progress import tracked
-
-    for batch in tracked(replay, Console(stderr=True)):
-        for stream in join.spec.streams:
-            join.push(stream.name, batch.tables[stream.source])
-        deliver(join.step(now_s=batch.end_us / 1_000_000))
-    deliver(join.finish())
-
-
-def _totals(join: LocalJoin) -> dict[str, int]:
-    streams = join.report.streams.values()
-    return {
-        "rows": sum(stream.rows for stream in streams),
-        "late": sum(stream.late for stream in streams),
-        "bad": sum(stream.bad + stream.too_far_ahead for stream in streams),
-    }
+def _check_runtime(runtime: str, given: dict[str, str | None]) -> None:
+    if runtime not in RUNTIMES:
+        hint = f"the runtimes are {', '.join(RUNTIMES)}"
+        raise UsageError(f"there is no runtime '{runtime}'", place="--runtime", hint=hint)
+    for option in _OF_SPARK if runtime == "local" else _OF_LOCAL:
+        if given[option] is not None:
+            other = "spark" if runtime == "local" else "local"
+            message = f"{option} means nothing to the {runtime} runtime"
+            raise UsageError(message, place=option, hint=f"leave it out, or use --runtime {other}")
+    master = given["--master"]
+    if master is not None and not master.startswith("local") and given["--checkpoint"] is None:
+        hint = "give --checkpoint an address that all machines reach, such as s3a://bucket/folder"
+        raise UsageError(f"a run on '{master}' needs a checkpoint", place="--master", hint=hint)
 
 
 def _as_json(facts: dict[str, Any]) -> str:
@@ -138,10 +150,13 @@ def _as_json(facts: dict[str, Any]) -> str:
     return dumps(facts, indent=2)
 
 
-def _summary(join: LocalJoin, target: Path) -> str:
-    report = join.report
-    faults = f" {report.faults:,} values overflowed or were divided by zero and count as NULL." if report.faults else ""
-    return f"{report}; peak memory {report.peak_memory_bytes / 1e6:,.0f} MB. Results are in {target}.{faults}"
+def _summary(facts: dict[str, Any]) -> str:
+    rows = f"{facts['rows']:,} rows in ({facts['late']:,} late, {facts['bad']:,} bad)"
+    done = f"{rows}, {facts['batches']:,} batches, {facts['results']:,} results, {facts['seconds']:.1f} s"
+    memory = f"; peak memory {facts['peak_memory_bytes'] / 1e6:,.0f} MB" if "peak_memory_bytes" in facts else ""
+    faults = facts.get("faults")
+    ill = f" {faults:,} values overflowed or were divided by zero and count as NULL." if faults else ""
+    return f"{done}{memory}. Results are in {facts['out']}.{ill}"
 
 
 def _check_not_input(target: Path, question: Question) -> None:

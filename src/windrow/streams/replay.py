@@ -88,12 +88,15 @@ class Replay:
         return self.batches
 
     def __iter__(self) -> Iterator[ReplayBatch]:
-        for place, end_us in enumerate(self._ends_us):
-            tables = {}
-            for name, table in self._tables.items():
-                start, end = self._cuts[name][place : place + 2]
-                tables[name] = table.slice(start, end - start)
-            yield ReplayBatch(tables, end_us)
+        return map(self.batch, range(self.batches))
+
+    def batch(self, place: int) -> ReplayBatch:
+        """The batch at a place, counted from 0."""
+        tables = {}
+        for name, table in self._tables.items():
+            start, end = self._cuts[name][place : place + 2]
+            tables[name] = table.slice(start, end - start)
+        return ReplayBatch(tables, self._ends_us[place])
 
 
 def default_span_us(arrivals: list[NDArray[np.int64]]) -> int:

@@ -4,6 +4,7 @@
     windrow-synthetic    generated streams whose matches are known, at a set rate                 synthetic, slices
     windrow-replay       recorded files at a multiple of real time, or as fast as batches come    replay
     windrow-results      what a join has found, batch by batch as it commits them                 follow
+    windrow-recorded     recorded files of all streams of a query in step, for `windrow run`      recorded
 
 After `register(spark)` each is a format:
 
@@ -24,10 +25,11 @@ from pyspark.sql.datasource import DataSource
 
 from windrow.run.spark.sources.clock import ClockSource
 from windrow.run.spark.sources.follow import ResultSource
+from windrow.run.spark.sources.recorded import RecordedSource
 from windrow.run.spark.sources.replay import ReplaySource
 from windrow.run.spark.sources.synthetic import SyntheticSource
 
-SOURCES: tuple[type[DataSource], ...] = (ClockSource, SyntheticSource, ReplaySource, ResultSource)
+SOURCES: tuple[type[DataSource], ...] = (ClockSource, SyntheticSource, ReplaySource, ResultSource, RecordedSource)
 """All sources."""
 
 

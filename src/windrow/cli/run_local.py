@@ -1,0 +1,46 @@
+"""A run in this process: batches are pushed, results written as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+
+import windrow
+from windrow.cli.output import SetAsideFiles
+from windrow.cli.progress import tracked
+from windrow.cli.question import Asked
+from windrow.run.local import LocalJoin
+from windrow.run.report import Report
+from windrow.streams.replay import Replay
+
+
+def run_here(asked: Asked, deliver: Callable[[pa.Table], None], set_aside: str | None) -> dict[str, Any]:
+    """Run to the end of the input and tell what was found; rows that do not enter go to the folder `set_aside`."""
+    with ExitStack() as opened:
+        aside = None if set_aside is None else opened.enter_context(SetAsideFiles(Path(set_aside)))
+        question = asked.question
+        join = windrow.local(question.join, policy=asked.policy, methods=asked.methods, set_aside=aside)
+        _join_all(join, Replay(question.read(), batch_us=asked.batch_us, as_arrived=asked.as_arrived), deliver)
+    return {**_totals(join.report), **join.report.to_dict()}
+
+
+def _join_all(join: LocalJoin, replay: Replay, deliver: Callable[[pa.Table], None]) -> None:
+    for batch in tracked(replay, Console(stderr=True)):
+        for stream in join.spec.streams:
+            join.push(stream.name, batch.tables[stream.source])
+        deliver(join.step(now_s=batch.end_us / 1_000_000))
+    deliver(join.finish())
+
+
+def _totals(report: Report) -> dict[str, int]:
+    streams = report.streams.values()
+    return {
+        "rows": sum(stream.rows for stream in streams),
+        "late": sum(stream.late for stream in streams),
+        "bad": sum(stream.bad + stream.too_far_ahead for stream in streams),
+    }

@@ -1,0 +1,124 @@
+"""A run on Spark: recorded files as one streaming query, its results collected from the batches' folders at the end.
+
+    files ─▶ streaming query ─▶ DIR/results, a folder a batch ─▶ --out            DIR: the checkpoint
+
+With a checkpoint of the user's a run that was stopped goes on with the batch it was at; batches that are done are not
+done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+
+from windrow.cli.interrupts import noted
+from windrow.cli.outcome import Stopped
+from windrow.cli.output import ResultFile
+from windrow.cli.progress import await_end
+from windrow.cli.question import Asked
+from windrow.plan.order import plan_query
+from windrow.run.admit import NEVER_US
+from windrow.run.spark.checkpoint import find_checkpoint
+from windrow.run.spark.replayed import results_of, start_recorded
+from windrow.run.spark.session import LOCAL, session
+from windrow.run.spark.sources.recorded import Recordings
+from windrow.run.spark.state import Commit
+
+STOPPED_WITHIN_S = 5.0
+"""How long an interrupted run waits for its batch; a batch that is cut off is run again."""
+
+
+def run_on_spark(asked: Asked, results: ResultFile, master: str | None, checkpoint: str | None) -> dict[str, Any]:
+    """Run to the end of the input and tell what was found."""
+    with _place(checkpoint, results) as place:
+        try:
+            seconds = _join_all(asked, place, master or LOCAL)
+        except KeyboardInterrupt:
+            if checkpoint is None:
+                raise
+            raise Stopped(f"stopped before the end; the same command goes on from '{checkpoint}'") from None
+        for rows in results_of(place, results.schema):
+            results.write(rows)
+        found = find_checkpoint(place)
+        return _facts(asked, None if found is None else found.commit, seconds, master or LOCAL)
+
+
+@contextmanager
+def _place(checkpoint: str | None, results: ResultFile) -> Iterator[str]:
+    """The checkpoint: the user's, or one beside the results that goes when the run has ended."""
+    if checkpoint is not None:
+        yield checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
+        return
+    with TemporaryDirectory(
+        prefix=f".{results.path.name}.", suffix=".tmp", dir=results.path.parent.absolute()
+    ) as folder:
+        yield folder
+
+
+def _join_all(asked: Asked, place: str, master: str) -> float:
+    """Run the join to its end; the seconds it took, without the start of Spark."""
+    console = Console(stderr=True)
+    with noted() as raise_noted, ExitStack() as opened:
+        with console.status("starting Spark"):
+            spark = opened.enter_context(session(master))
+        started = perf_counter()
+        question = asked.question
+        running = start_recorded(
+            spark, question.join, _recordings(asked), checkpoint=place, policy=asked.policy, methods=asked.methods
+        )
+        try:
+            await_end(running, console, raise_noted)
+        except KeyboardInterrupt:
+            running.stop(STOPPED_WITHIN_S)
+            raise
+        return perf_counter() - started
+
+
+def _recordings(asked: Asked) -> Recordings:
+    spec = asked.question.spec
+    # Spark's processes need not have been started in this folder.
+    recorded = {name: recording.source for name, recording in asked.question.recorded.items()}
+    sources = {name: replace(source, path=str(Path(source.path).absolute())) for name, source in recorded.items()}
+    used = {stream.name: tuple(column.name for column in spec.used_columns(stream.name)) for stream in spec.streams}
+    streams = tuple((stream.source, stream.time, used[stream.name]) for stream in spec.streams)
+    return Recordings(sources, streams, asked.batch_us, asked.as_arrived)
+
+
+def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> dict[str, Any]:
+    """What a run tells: the same names as in process, as far as Spark knows them."""
+    gates = {} if commit is None else commit.gates
+    counts = [gate.counts for gate in gates.values()]
+    plan = plan_query(asked.question.spec, policy=asked.policy, methods=asked.methods)
+    return {
+        "rows": sum(count["rows"] for count in counts),
+        "late": sum(count["late"] for count in counts),
+        "bad": sum(count["bad"] + count["ahead"] for count in counts),
+        "master": master,
+        "policy": plan.policy,
+        "batches": 0 if commit is None else commit.batch + 1,
+        "results": 0 if commit is None else commit.results,
+        "seconds": round(seconds, 3),
+        "streams": {
+            name: {
+                "rows": gate.counts["rows"],
+                "late": gate.counts["late"],
+                "bad": gate.counts["bad"],
+                "too_far_ahead": gate.counts["ahead"],
+                "filtered": gate.counts["filtered"],
+                "watermark_us": None if gate.watermark_us == NEVER_US else gate.watermark_us,
+            }
+            for name, gate in gates.items()
+        },
+        "steps": [
+            {"driver": path.driver, "store": step.stream, "method": step.method, "why": step.why}
+            for path in plan.paths
+            for step in path.steps
+        ],
+    }

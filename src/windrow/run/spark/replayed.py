@@ -1,0 +1,91 @@
+"""A join over recorded streams on Spark: what `windrow run` starts.
+
+    recordings ─ windrow-recorded ─▶ batches in step ─▶ the join ─▶ Parquet, a folder a batch
+
+The batches, their clock and the end of the input are those of the in-process runtime, so the results are too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+from windrow.plan.order import plan_query
+from windrow.query.builder import Join
+from windrow.run.spark.blobs import Blobs
+from windrow.run.spark.handle import RunningJoin
+from windrow.run.spark.join import _arrow_types
+from windrow.run.spark.launch import AVAILABLE_NOW, launch
+from windrow.run.spark.publish import FolderSink
+from windrow.run.spark.query import Setting
+from windrow.run.spark.results import Output
+from windrow.run.spark.sources import register
+from windrow.run.spark.sources.follow import STATE
+from windrow.run.spark.sources.recorded import Recordings
+from windrow.store.storage import open_storage
+
+RESULTS = "results"
+"""The folder of the results below a checkpoint."""
+
+
+def start_recorded(
+    spark: SparkSession,
+    query: Join,
+    recordings: Recordings,
+    *,
+    checkpoint: str,
+    policy: str = "timestamp",
+    methods: Collection[str] | None = None,
+) -> RunningJoin:
+    """Start a join over recordings; it ends when they do, and `results_of` the checkpoint are its results.
+
+    `query` is bound to the schemas of the recordings.
+    """
+    register(spark)
+    spec = query.spec()
+    for function in spec.functions:
+        _send_code(function.function.__module__)
+    frame = spark.readStream.format("windrow-recorded").option("recordings", recordings.to_json()).load()
+    storage = open_storage(f"{checkpoint}/{STATE}")
+    into = FolderSink(open_storage(f"{checkpoint}/{RESULTS}"))
+    setting = Setting(
+        spec=spec,
+        plan=plan_query(spec, policy=policy, methods=methods, slices=spark.sparkContext.defaultParallelism),
+        arrow_types=_arrow_types(query.sources, spec),
+        storage=storage,
+        feed=Blobs(tuple(stream.name for stream in spec.streams)),
+        output=Output(into.staging, into.form),
+        sink=into.deliver,
+        max_ahead_us=None,
+    )
+    return launch(frame, setting, into, checkpoint=checkpoint, trigger=AVAILABLE_NOW, name="windrow")
+
+
+def results_of(checkpoint: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The results of all batches, a few at a time, in the columns and types of the SELECT list."""
+    folder = open_storage(f"{checkpoint}/{RESULTS}")
+    for name in folder.list():
+        if name.startswith("batch=") and name.endswith(".parquet"):
+            with pq.ParquetFile(folder.fetch(name)) as file:
+                for batch in file.iter_batches():
+                    yield pa.Table.from_batches([batch]).cast(schema)
+
+
+def given(running: RunningJoin) -> tuple[int, int]:
+    """How many batches of recordings a join has been given, and how many there are; zeros before it is known."""
+    last = running.spark_query.lastProgress
+    offset = None if last is None else last["sources"][0]["endOffset"]
+    found = json.loads(offset) if offset else None
+    return (found["batches"], found["of"]["batches"]) if found else (0, 0)
+
+
+def _send_code(module: str) -> None:
+    """Have a module of the user's travel with the tasks, if it comes from a file that only this process has loaded."""
+    if module.startswith("windrow_functions_"):
+        cloudpickle.register_pickle_by_value(sys.modules[module])  # type: ignore[no-untyped-call]

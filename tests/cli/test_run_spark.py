@@ -1,0 +1,106 @@
+"""`windrow run` on Spark: the rows that the local runtime and DuckDB find, and runs that go on where they stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet as pq
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from tests.cli.conftest import Command
+from tests.cli.recordings import NEAR, camera, cameras_and_query, write
+from tests.oracle.duck import answer, difference, question, rows_of
+from windrow.run.spark.handle import RunningJoin
+
+CAMERAS = {"cam1": camera(1), "cam2": camera(2)}
+FEW = ("--batch", "25 seconds")
+ROW_WINDOWS = """
+SELECT a.id AS a_id, b.id AS b_id, a.small AS small, a.kind AS kind, result_ts() AS seen
+FROM cam1 AS a, cam2 AS b
+WHERE ABS(a.x - b.x) <= 0.5 AND near(a.x, b.x)
+WINDOW a ROWS 60, b 5 SECONDS
+"""
+MINE = """
+from windrow import function
+
+@function(returns="BOOLEAN")
+def near(x, y):
+    return abs(x - y) < 0.25
+"""
+
+
+def same(folder: Path, left: str, right: str) -> bool:
+    found, wanted = pq.read_table(folder / left), pq.read_table(folder / right)
+    assert found.schema == wanted.schema
+    assert len(found) > 50
+    return difference(rows_of(found), rows_of(wanted)) == ""
+
+
+def test_row_windows_functions_and_types_as_in_process(
+    spark: SparkSession, windrow_command: Command, folder: Path
+) -> None:
+    arguments = (*cameras_and_query(folder, ROW_WINDOWS), "--udf", "mine.py", *FEW)
+    (folder / "mine.py").write_text(MINE, encoding="utf-8")
+    small = pa.array(np.arange(400) % 250, pa.uint8())
+    kind = CAMERAS["cam1"]["kind"].combine_chunks().dictionary_encode()
+    odd = CAMERAS["cam1"].append_column("small", small)
+    write(odd.set_column(odd.column_names.index("kind"), "kind", kind), folder / "cam1.parquet")
+    ended = windrow_command("run", *arguments, "--out", "near.parquet", "--json", "--report", "report.json")
+    assert (ended.code, ended.err) == (0, "")
+    report = json.loads(ended.out)
+    assert report == json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert (report["runtime"], report["rows"], report["late"], report["batches"]) == ("spark", 800, 0, 3)
+    assert report["results"] == pq.read_metadata(folder / "near.parquet").num_rows
+    assert {(step["driver"], step["store"]) for step in report["steps"]} == {("a", "b"), ("b", "a")}
+    assert windrow_command("run", "--runtime", "local", *arguments, "--out", "here.parquet").code == 0
+    assert same(folder, "near.parquet", "here.parquet")
+    names = {"cam1.parquet", "cam2.csv", "near.sql", "mine.py", "near.parquet", "here.parquet", "report.json"}
+    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == names
+
+
+def test_a_run_that_was_stopped_goes_on(
+    spark: SparkSession, windrow_command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(running: RunningJoin, console: Console, raise_noted: Callable[[], None]) -> None:
+        while running.status()["batch"] < 0:
+            running.await_termination(0.05)
+        raise KeyboardInterrupt
+
+    arguments = ("run", *cameras_and_query(folder), *FEW, "--checkpoint", "kept", "--out", "near/")
+    with monkeypatch.context() as patch:
+        patch.setattr("windrow.cli.run_spark.await_end", interrupted)
+        stopped = windrow_command(*arguments)
+    said = "windrow: stopped before the end; the same command goes on from 'kept'\n"
+    assert (stopped.code, stopped.out, stopped.err) == (1, "", said)
+    assert not (folder / "near").exists()
+    ended = windrow_command(*arguments)
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("800 rows in (0 late, 0 bad), 3 batches, ")
+    found = pq.read_table(folder / "near" / "part-00000.parquet")
+    assert difference(rows_of(found), answer(question(NEAR), CAMERAS).rows) == ""
+    assert "last batch 2, " in windrow_command("state", "kept").out
+    other = windrow_command(*arguments[:-1], "other.parquet", "--as-arrived")
+    assert other.code == 1
+    assert "as_arrived" in other.err
+    assert other.err.count("\n") == 1
+    assert not (folder / "other.parquet").exists()
+
+
+def test_a_function_that_fails_on_a_worker_is_one_line(
+    spark: SparkSession, windrow_command: Command, folder: Path
+) -> None:
+    arguments = cameras_and_query(folder, NEAR.replace("a.kind = b.kind", "near(a.x, b.x)"))
+    (folder / "mine.py").write_text(MINE.replace("return abs", 'raise ValueError("too\\nfar")\n    return abs'))
+    before = {path.name for path in folder.iterdir()}
+    ended = windrow_command("run", *arguments, "--udf", "mine.py", *FEW, "--out", "near")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("windrow: ")
+    assert "ValueError" in ended.err
+    assert ended.err.count("\n") == 1
+    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
