@@ -1,16 +1,10 @@
-"""What tasks do, task by task and without Spark: on any number of slices, the rows of the join in one process.
-
-`Cluster` plays Spark and the driver program: it cuts rows into packed blobs, hands messages to the slice they name in
-any order, and carries segments and watermarks from batch to batch.
-"""
+"""What tasks do, without Spark: in one task or a task a slice, the rows of the join in one process, batch by batch."""
 
 from __future__ import annotations
 
-import itertools
 import json
-import pickle
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +15,13 @@ import pytest
 import windrow
 from tests.oracle.duck import rows_of
 from tests.oracle.tables import table_of
-from windrow.plan.drivers import Order
-from windrow.plan.order import plan_query
+from tests.run.spark.played import Played, PlayedSpark, Rows
 from windrow.query.builder import Join
-from windrow.run.admit import Entry
-from windrow.run.program import Program
-from windrow.run.spark import messages, worker
-from windrow.run.spark.lanes import CLOCK, STREAM, Lanes
-from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED, STORE, Message
+from windrow.run.admit import Counts
+from windrow.run.spark import worker
+from windrow.run.spark.messages import KEPT, PROBE, STORE, Message
 from windrow.run.spark.results import Output, ResultFile, read_results
-from windrow.run.spark.worker import Job, enter, hop, placed
-from windrow.store import codec
-from windrow.store.files import SegmentFile
+from windrow.run.spark.worker import enter, hop, whole
 from windrow.store.storage import LocalStorage
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -50,7 +39,7 @@ TIMES = """SELECT a.id AS i, b.id AS j FROM s AS a, t AS b
     WHERE b.ts BETWEEN a.ts - INTERVAL 2 SECONDS AND a.ts + INTERVAL 1 SECONDS WINDOW 20 SECONDS LATENESS 9 SECONDS"""
 ROWS = """SELECT a.id AS i, b.id AS j, c.id AS k FROM s AS a, t AS b, u AS c
     WHERE a.flag = b.flag AND b.u8 <= c.u8 WINDOW a ROWS 9, b 6 SECONDS, c ROWS 5 LATENESS 9 SECONDS"""
-QUESTIONS = {"two": TWO, "three": THREE, "texts": TEXTS, "times": TIMES}
+QUESTIONS = {"two": TWO, "three": THREE, "texts": TEXTS, "times": TIMES, "rows": ROWS}
 
 
 def joined(text: str) -> Join:
@@ -76,290 +65,231 @@ def batches_of(names: Iterable[str], rows: int = 22) -> list[dict[str, pa.Table]
     ]  # fmt: skip
 
 
-class Cluster:
-    """A join run task by task."""
-
-    def __init__(
-        self, query: Join, folder: Path, slices: int, fan_in: int = 3, expire: bool = True, slice_by: str = "auto"
-    ) -> None:
-        self.spec = query.spec()
-        self.plan = plan_query(self.spec, slices=slices, slice_by=slice_by)
-        self.program = Program(self.spec, self.plan, {})
-        self.names = tuple(stream.name for stream in self.spec.streams)
-        self.storage = LocalStorage(folder)
-        self.slices = slices
-        self.fan_in, self.expire = fan_in, expire
-        self.entry = Entry(self.program, None, None)
-        self.live: dict[int, dict[str, tuple[SegmentFile, ...]]] = {}
-        self.merged = 0
-        self.draw = np.random.default_rng(slices)
-        self.attempts = (str(number) for number in itertools.count())
-        columns = {s.name: tuple(column.name for column in self.spec.used_columns(s.name)) for s in self.spec.streams}
-        self.lanes = Lanes(self.names, tuple({c: f"{name}.{c}" for c in columns[name]} for name in self.names))
-
-    def job(self, batch: int, order: Order | None) -> Job:
-        """The job of a batch, as a worker unpacks it."""
-        merges: dict[int, dict[str, tuple[tuple[str, ...], ...]]] = {}
-        for place, streams in self.live.items():
-            for name, files in streams.items():
-                tiers = [tuple(f.name for f in files if f.level == level) for level in {file.level for file in files}]
-                groups = tuple(tier for tier in tiers if len(tier) >= self.fan_in)
-                if groups:
-                    merges.setdefault(place, {})[name] = groups
-        job = Job(
-            spec=self.spec,
-            plan_text=self.plan.to_json(),
-            arrow_types={},
-            keep="used",
-            key=repr((self.spec, self.plan)),
-            batch=batch,
-            part=0,
-            from_us=None,
-            to_us=None,
-            now_us=0,
-            max_ahead_us=None,
-            watermarks_us={name: gate.watermark_us for name, gate in self.entry.gates.items()},
-            order=order,
-            tasks=self.slices,
-            lanes=self.lanes,
-            live=self.live,
-            merges=merges,
-            storage=self.storage,
-            output=Output(self.storage, "arrow"),
-            aside=None,
-            run="run",
-        )
-        return unpacked(job)
-
-    def entered(self, job: Job, pushed: Mapping[str, pa.Table]) -> list[Message]:
-        """The messages of new rows: made by tasks, or by the driver program if a window counts rows."""
-        if self.entry.row_windowed:
-            segments = self.entry.admit({name: [table] for name, table in pushed.items()}, 0)
-            return [m for name, rows in segments.items() if len(rows) for m in placed(self.program, name, rows)]
-        parts = [pa.record_batch({STREAM: pa.array([CLOCK], pa.int32())})]
-        for number, name in enumerate(self.names):
-            for part in pushed[name].to_batches(max_chunksize=9):
-                lanes = {lane: part.column(column) for column, lane in self.lanes.columns[number].items()}
-                parts.append(pa.record_batch({STREAM: pa.array([number] * len(part), pa.int32()), **lanes}))
-        return [m for part in parts for m in received(enter(job, self.attempt(0))(iter([part])))]
-
-    def attempt(self, mine: int) -> worker.Attempt:
-        """Who a task is."""
-        return lambda: (mine, next(self.attempts))
-
-    def shuffled(self, sent: list[Message]) -> Iterator[tuple[int, list[Message]]]:
-        """Each task's number, and the messages of its slice in any order."""
-        for place in range(self.slices):
-            here = [message for message in sent if message.slice == place]
-            yield place, [here[k] for k in self.draw.permutation(len(here))]
-
-    def hopped(self, job: Job, number: int, mine: int, found: list[Message]) -> list[Message]:
-        """What a task makes of the messages of one slice."""
-        cuts = [found[:1], found[1:]]
-        task = hop(job, number, self.attempt(mine))
-        return received(task(iter([messages.as_batch(cut) for cut in cuts])))
-
-    def run(self, batch: int, pushed: Mapping[str, pa.Table], order: Order | None = None) -> pa.Table:
-        """One batch: the rows it results in."""
-        job = self.job(batch, order)
-        sent = self.entered(job, pushed)
-        for number in range(len(self.names) - 1):
-            assert {message.slice for message in sent} <= set(range(self.slices))
-            sent = [m for mine, found in self.shuffled(sent) for m in self.hopped(job, number, mine, found)]
-        assert {message.kind for message in sent} <= {COUNT, KEPT, RESULT, STAGED, DONE}
-        self.commit(job, sent)
-        parts = [
-            m.payload if m.kind == RESULT else ResultFile(**json.loads(m.payload))
-            for m in sent if m.kind in (RESULT, STAGED)
-        ]  # fmt: skip
-        schema = self.program.schema
-        found = [batch for part in parts for batch in read_results(self.storage, schema, part)]
-        return pa.Table.from_batches(found, schema)
-
-    def commit(self, job: Job, told: list[Message]) -> None:
-        """Carry on what tasks tell of: watermarks and segments."""
-        live = {place: dict(streams) for place, streams in self.live.items()}
-        for message in told:
-            if message.kind == COUNT:
-                gate, value = self.entry.gates[message.path], json.loads(message.payload)
-                gate.newest_us = max(gate.newest_us, value["newest_us"])
-                for field, amount in value["counts"].items():
-                    setattr(gate.counts, field, getattr(gate.counts, field) + amount)
-            elif message.kind == KEPT:
-                value = json.loads(message.payload)
-                held = live.setdefault(message.slice, {}).get(message.path, ())
-                kept = tuple(file for file in held if file.name not in value["replaces"])
-                self.merged += len(value["replaces"])
-                live[message.slice][message.path] = (*kept, SegmentFile.from_fields(value["file"]))
-        self.entry.advance(job.now_us)
-        if self.expire:
-            cutoffs = {name: self.entry.expiry(name)[0] for name in self.names}
-            live = {
-                place: {name: tuple(f for f in files if f.last_us >= cutoffs[name]) for name, files in streams.items()}
-                for place, streams in live.items()
-            }
-        self.live = live
-
-    def stored(self) -> dict[str, int]:
-        """The rows of each stream in segments that are live."""
-        found = {name: [f for streams in self.live.values() for f in streams.get(name, ())] for name in self.names}
-        return {name: sum(file.rows for file in files) for name, files in found.items()}
+def in_process(query: Join) -> tuple[list[Rows], dict[str, Counts]]:
+    """The rows of each batch in one process, and what became of the rows of each stream."""
+    found = []
+    with windrow.local(query) as join:
+        for tables in batches_of(query.sources):
+            for name, table in tables.items():
+                join.push(name, table)
+            found.append(rows_of(join.step(now_s=0)))
+        return found, {name: gate.counts for name, gate in join.entry.gates.items()}
 
 
-def unpacked(job: Job) -> Job:
-    copy = pickle.loads(pickle.dumps(job))
-    assert isinstance(copy, Job)
-    return copy
+def counts_of(played: Played) -> dict[str, Counts]:
+    return {name: Counts(**gate.counts) for name, gate in played.state.gates.items()}
 
 
-def received(batches: Iterator[pa.RecordBatch]) -> list[Message]:
-    """Messages on their way: each batch as the next task gets it."""
-    held = [codec.from_bytes(codec.to_bytes(batch)) for batch in batches]
-    assert all(batch.schema == messages.SCHEMA for batch in held)
-    return [Message(**row) for batch in held for row in batch.to_pylist()]
-
-
-def as_pushed(cluster: Cluster, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    return {stream.name: tables[stream.source] for stream in cluster.spec.streams}
-
-
-def turns(names: tuple[str, ...], batch: int) -> Order:
-    first = batch % len(names)
-    return names[first:] + names[:first]
-
-
-@pytest.mark.parametrize("ordered", [False, True], ids=["by time", "by buffers"])
-@pytest.mark.parametrize("slices", [1, 2, 5])
+@pytest.mark.parametrize("hops", [True, False], ids=["by slice", "in one task"])
+@pytest.mark.parametrize(("slices", "policy"), [(1, "timestamp"), (2, "round_robin"), (5, "timestamp")])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_batch_gives_the_rows_of_the_join_in_one_process(
-    question: str, slices: int, ordered: bool, tmp_path: Path
+    question: str, slices: int, policy: str, hops: bool, tmp_path: Path
 ) -> None:
     query = joined(QUESTIONS[question])
-    cluster = Cluster(query, tmp_path, slices)
-    total: Counter[Any] = Counter()
-    with windrow.local(query, policy="round_robin" if ordered else "timestamp") as join:
-        for batch, tables in enumerate(batches_of(query.sources)):
-            for name, table in tables.items():
-                join.push(name, table)
-            expected = rows_of(join.step(now_s=0))
-            order = turns(cluster.names, batch) if ordered else None
-            found = rows_of(cluster.run(batch, as_pushed(cluster, tables), order))
-            assert found == expected, batch
-            total += found
-        streams = {name: gate.counts for name, gate in join.entry.gates.items()}
-    assert total.total() > 50
-    assert {name: gate.counts for name, gate in cluster.entry.gates.items()} == streams
-    assert sum(counts.late for counts in streams.values()) > 0
-    assert cluster.merged > 0
-    assert set(cluster.live) == set(range(slices))
+    played = Played(query, tmp_path, slices=slices, policy=policy, hops=hops, fan_in=2)
+    expected, counts = in_process(query)
+    for batch, tables in enumerate(batches_of(query.sources)):
+        assert played.run(batch, tables) == expected[batch], batch
+    assert sum(rows.total() for rows in expected) > 50
+    assert counts_of(played) == counts
+    assert sum(each.late for each in counts.values()) > 0
+    assert played.merged > 0
+    assert set(played.spark.tasks) == {slices if hops else 1}
 
 
-@pytest.mark.parametrize("slices", [1, 2, 5])
-def test_windows_of_rows_are_shared_out_as_well(slices: int, tmp_path: Path) -> None:
-    query = joined(ROWS)
-    cluster = Cluster(query, tmp_path, slices)
-    total = 0
-    with windrow.local(query) as join:
-        for batch, tables in enumerate(batches_of(query.sources)):
-            for name, table in tables.items():
-                join.push(name, table)
-            expected = rows_of(join.step(now_s=0))
-            assert rows_of(cluster.run(batch, as_pushed(cluster, tables))) == expected, batch
-            total += expected.total()
-    assert total > 50
-    assert cluster.merged > 0
+def test_ways_and_slicings_may_change_from_batch_to_batch(tmp_path: Path) -> None:
+    """Segments that one task wrote for all slices are read slice by slice, and the other way round."""
+    query = joined(THREE)
+    expected, _ = in_process(query)
+    played = Played(query, tmp_path, slices=3, fan_in=3)
+    for batch, tables in enumerate(batches_of(query.sources)):
+        played.hops = batch % 3 != 1
+        assert played.run(batch, tables) == expected[batch], batch
+    assert set(played.spark.tasks) == {1, 3}
+
+
+@pytest.mark.parametrize("hops", [True, False], ids=["by slice", "in one task"])
+@pytest.mark.parametrize("question", ["two", "three", "rows"])
+def test_parts_of_a_batch_give_the_rows_of_the_whole(question: str, hops: bool, tmp_path: Path) -> None:
+    query = joined(QUESTIONS[question])
+    played = Played(query, tmp_path, slices=2, hops=hops, fan_in=2, most_rows=15)
+    expected, counts = in_process(query)
+    for batch, tables in enumerate(batches_of(query.sources)):
+        assert played.run(batch, tables) == expected[batch], batch
+    assert counts_of(played) == counts
+    parts = [each["parts"] for each in played.runner.progress]
+    assert min(parts) >= 2
+    assert max(parts) >= 3
+    assert played.spark.jobs == sum(parts)
 
 
 @pytest.mark.parametrize("slices", [1, 5])
 def test_merges_lose_no_rows(slices: int, tmp_path: Path) -> None:
-    query = joined(THREE)
-    cluster = Cluster(query, tmp_path, slices, fan_in=2, expire=False)
+    query = joined(THREE.replace("WINDOW a 7 SECONDS, b 2 SECONDS, c 5 SECONDS", "WINDOW 1 DAYS"))
+    played = Played(query, tmp_path, slices=slices, fan_in=2)
     for batch, tables in enumerate(batches_of(query.sources)):
-        cluster.run(batch, as_pushed(cluster, tables))
-        gates = cluster.entry.gates
-        counts = {name: gate.counts for name, gate in gates.items()}
-        entered = {name: c.rows - c.late - c.bad - c.ahead - c.filtered for name, c in counts.items()}
-        assert cluster.stored() == entered
-    assert cluster.merged > BATCHES
-    assert max(f.level for streams in cluster.live.values() for files in streams.values() for f in files) > 1
-    names = [f.name for streams in cluster.live.values() for files in streams.values() for f in files]
+        played.run(batch, tables)
+        entered = {name: c.rows - c.late - c.bad - c.ahead - c.filtered for name, c in counts_of(played).items()}
+        stored = dict.fromkeys(entered, 0)
+        for _, name, file in played.files:
+            stored[name] += file.rows
+        assert stored == entered
+    assert played.merged > BATCHES
+    assert max(file.level for _, _, file in played.files) > 1
+    names = [file.name for _, _, file in played.files]
     assert len(names) == len(set(names))
-    assert set(names) < set(cluster.storage.list())
+    assert set(names) < set(played.storage.list())
 
 
-def contents(found: list[Message], kind: int) -> Counter[Any]:
-    rows: Counter[Any] = Counter()
-    for message in found:
-        if message.kind == kind:
-            rows += rows_of(pa.Table.from_batches([codec.from_bytes(message.payload)]))
-    return rows
+@pytest.mark.parametrize("hops", [True, False], ids=["by slice", "in one task"])
+@pytest.mark.parametrize("question", ["three", "rows"])
+def test_tasks_that_run_twice_are_heard_once(question: str, hops: bool, tmp_path: Path) -> None:
+    query = joined(QUESTIONS[question])
+    played = Played(query, tmp_path, slices=2, hops=hops, fan_in=2, spark=PlayedSpark(twice=True))
+    expected, counts = in_process(query)
+    for batch, tables in enumerate(batches_of(query.sources)):
+        assert played.run(batch, tables) == expected[batch], batch
+    assert counts_of(played) == counts
+    names = {file.name for _, _, file in played.files}
+    left = {name for name in played.storage.list("segments") if name not in names}
+    assert len(left) > BATCHES
 
 
-@pytest.mark.parametrize("slices", [1, 2, 5])
-def test_a_task_that_is_run_twice_gives_the_same_rows_in_other_files(slices: int, tmp_path: Path) -> None:
-    query = joined(THREE)
-    cluster = Cluster(query, tmp_path, slices, fan_in=2)
-    total = 0
-    with windrow.local(query) as join:
-        for batch, tables in enumerate(batches_of(query.sources)):
-            for name, table in tables.items():
-                join.push(name, table)
-            job = cluster.job(batch, None)
-            sent = cluster.entered(job, as_pushed(cluster, tables))
-            for number in range(2):
-                again = []
-                for found in cluster.shuffled(sent):
-                    first, second = cluster.hopped(job, number, found), cluster.hopped(job, number, found)
-                    check_twice(cluster, number, first, second)
-                    again += second
-                sent = again
-            cluster.commit(job, sent)
-            found_rows = contents(sent, RESULT)
-            assert found_rows == rows_of(join.step(now_s=0)), batch
-            total += found_rows.total()
-    assert total > 50
-    assert cluster.merged > 0
-
-
-def check_twice(cluster: Cluster, number: int, first: list[Message], second: list[Message]) -> None:
-    """Two attempts agree in all but the names of files; those of the first may then go."""
-    shapes = [[(m.slice, m.kind, m.path, m.rows) for m in attempt] for attempt in (first, second)]
-    assert shapes[0] == shapes[1]
-    assert contents(first, RESULT) == contents(second, RESULT)
-    if number == 0:
-        names = [{json.loads(m.payload)["file"]["name"] for m in found if m.kind == KEPT} for found in (first, second)]
-        assert len(names[0]) == len(names[1]) == sum(message.kind == KEPT for message in first)
-        assert not names[0] & names[1]
-        for name in names[0]:
-            cluster.storage.delete(name)
+def test_what_failed_attempts_left_behind_is_swept_by_a_restart(tmp_path: Path) -> None:
+    query = joined(TWO)
+    played = Played(query, tmp_path, slices=2, spark=PlayedSpark(twice=True))
+    batches = batches_of(query.sources)
+    for batch in range(6):
+        played.run(batch, batches[batch])
+    before = set(played.storage.list("segments"))
+    played.restart()
+    expected, _ = in_process(query)
+    assert played.run(6, batches[6]) == expected[6]
+    after = set(played.storage.list("segments"))
+    gone = {int(name.partition("/")[2].partition("-")[0]) for name in before - after}
+    assert {0, 1, 2, 3} <= gone
+    assert {file.name for _, _, file in played.files} <= after
 
 
 def test_partial_results_go_only_where_their_matches_can_be(tmp_path: Path) -> None:
     query = joined(TIMES.replace("20 SECONDS", "60 SECONDS"))
-    cluster = Cluster(query, tmp_path, 5)
-    job = cluster.job(0, None)
+    played = Played(query, tmp_path, slices=5, slice_by="time")
     rows = plain_keys(table_of(40, 1, span=0))
-    sent = cluster.entered(job, {"a": rows, "b": rows.slice(0, 0)})
-    assert {message.slice for message in sent if message.kind == STORE} == {0}
-    assert {message.slice for message in sent if message.kind == PROBE} == {3, 4, 0}
+    sent = sent_by(played, {"s": rows})
+    assert len({message.slice for message in sent if message.kind == STORE}) == 1
+    assert len({message.slice for message in sent if message.kind == PROBE}) == 3
 
 
-@pytest.mark.parametrize("largest_bytes", [1, 300, 1 << 20])
-def test_packing_cuts_rows_into_blobs_and_keeps_them(largest_bytes: int) -> None:
-    table = plain_keys(table_of(50, 3))
-    columns = ("v", "id", "ts", "s")
-    blobs = [
-        row
-        for batch in pack(columns, 4, largest_bytes)(iter([*table.to_batches(20), table.to_batches()[0].slice(0, 0)]))
-        for row in batch.to_pylist()
+@pytest.mark.parametrize("slice_by", ["hash", "range"])
+def test_rows_are_kept_on_one_slice_each_by_what_the_plan_says(slice_by: str, tmp_path: Path) -> None:
+    text = TWO.replace("a.i32 <> b.i64", "a.i32 = b.i64")
+    played = Played(joined(text), tmp_path, slices=4, slice_by=slice_by)
+    rows = plain_keys(table_of(60, 1))
+    sent = sent_by(played, {"s": rows, "t": rows})
+    kept = [message for message in sent if message.kind == STORE]
+    assert len({message.slice for message in kept}) > 1
+    counts = {name: sum(message.rows for message in kept if message.path == name) for name in "ab"}
+    known = {key: sum(None not in row and row[1] == row[1] for row in pairs(rows, key)) for key in ("i32", "i64")}
+    assert counts == {"a": known["i32"], "b": known["i64"]}
+
+
+def pairs(rows: pa.Table, key: str) -> Iterable[tuple[Any, Any]]:
+    """The two values of a row that must not be NULL."""
+    return zip(rows[key].to_pylist(), rows["f64"].to_pylist(), strict=True)
+
+
+def job_of(played: Played, **changed: Any) -> worker.Job:
+    """The job of the first batch."""
+    runner = played.runner
+    plan = {"now_us": 0, "order": None, "tasks": played.setting.plan.slices.count, "cuts": (), "merges": {}}
+    return replace(runner._job(0, 0, (None, None), plan, runner._entrance(0), {}), **changed)
+
+
+def sent_by(played: Played, pushed: Mapping[str, pa.Table]) -> list[Message]:
+    """What the entrance sends on."""
+    (part, *others) = played.frame(pushed).coalesce(1).partitions
+    assert not others
+    found = enter(job_of(played), lambda: (0, "first"))(iter(part))
+    return [Message(**row) for batch in found for row in batch.to_pylist()]
+
+
+def test_two_attempts_agree_in_all_but_the_names_of_files(tmp_path: Path) -> None:
+    played = Played(joined(TWO), tmp_path, slices=2)
+    tables = batches_of(["s", "t"])[0]
+    (part,) = played.frame(tables).coalesce(1).partitions
+    job = job_of(played)
+    attempts = []
+    for name in ("first", "second"):
+        found = [Message(**row) for batch in whole(job, lambda n=name: (0, n))(iter(part)) for row in batch.to_pylist()]
+        attempts.append(found)
+    assert [(m.slice, m.kind, m.path, m.rows) for m in attempts[0]] == [
+        (m.slice, m.kind, m.path, m.rows) for m in attempts[1]
     ]
-    parts = [codec.from_bytes(row["blob"]) for row in blobs]
-    assert rows_of(pa.Table.from_batches(parts)) == rows_of(table.select(list(columns)))
-    assert [row["rows"] for row in blobs] == [len(part) for part in parts]
-    assert {row["stream"] for row in blobs} == {4}
-    assert len(blobs) == {1: 50, 1 << 20: 3}.get(largest_bytes, len(blobs))
-    assert len(blobs) >= 3
+    files = [{json.loads(m.payload)["file"]["name"] for m in found if m.kind == KEPT} for found in attempts]
+    assert len(files[0]) == len(files[1]) >= 3
+    assert not files[0] & files[1]
+    (results, again) = ([m.payload for m in found if m.kind not in (KEPT, worker.DONE)] for found in attempts)
+    assert results == again
+
+
+def test_a_task_looks_after_the_slices_of_its_number(tmp_path: Path) -> None:
+    """Fewer tasks than slices: each has several, also those that nobody wrote to."""
+    played = Played(joined(TWO), tmp_path, slices=4, slice_by="time")
+    job = job_of(played, tasks=2)
+    merging = replace(job, merges={3: {"a": ((),)}}, live={3: {"a": ()}})
+    with pytest.raises(ValueError, match="at least one"):  # a merge of nothing cannot be
+        list(hop(merging, 0, lambda: (1, "first"))(iter([])))
+    assert [len(batch) for batch in hop(merging, 0, lambda: (0, "first"))(iter([]))]
+
+
+def test_rows_that_do_not_enter_are_set_aside_in_files(tmp_path: Path) -> None:
+    query = joined(TWO)
+    aside = Output(LocalStorage(tmp_path / "aside"), "parquet")
+    played = Played(query, tmp_path / "state", slices=2, hops=False, aside=aside)
+    reasons: dict[str, int] = {}
+    for batch, tables in enumerate(batches_of(query.sources)):
+        played.run(batch, tables)
+    for name in aside.storage.list():
+        stream = name.split("-")[1]
+        schema = windrow_schema(aside.storage, name)
+        file = ResultFile(name, 0, 0)
+        for found in read_results(aside.storage, schema, file):
+            assert {"ts", "id", "set_aside_because"} - {"id"} <= set(found.schema.names)
+            for reason in found.column("set_aside_because").to_pylist():
+                reasons[f"{stream} {reason}"] = reasons.get(f"{stream} {reason}", 0) + 1
+    counts = counts_of(played)
+    expected = {f"{name} late": c.late for name, c in counts.items()}
+    expected |= {f"{name} bad time": c.bad for name, c in counts.items()}
+    assert {name: n for name, n in expected.items() if n} == reasons
+    assert sum(expected.values()) > 20
+
+
+def windrow_schema(storage: LocalStorage, name: str) -> pa.Schema:
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(storage.fetch(name))
 
 
 def test_an_attempt_outside_of_spark_has_a_name() -> None:
-    assert worker.attempt_of() == "local"
+    assert worker.attempt_of() == (0, "local")
+
+
+def test_the_garbage_collector_is_spared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(worker, "_spared", False)
+    monkeypatch.setattr(worker.gc, "collect", lambda: calls.append("collect"))
+    monkeypatch.setattr(worker.gc, "freeze", lambda: calls.append("freeze"))
+    worker.spare_collector()
+    worker.spare_collector()
+    assert calls == ["collect", "freeze"]
+
+
+def test_seeds_of_the_draw_change_the_order_only(tmp_path: Path) -> None:
+    query = joined(THREE)
+    found = []
+    for seed in range(3):
+        played = Played(query, tmp_path / str(seed), slices=3, spark=PlayedSpark(seed))
+        found.append([played.run(batch, tables) for batch, tables in enumerate(batches_of(query.sources)[:4])])
+    assert found[0] == found[1] == found[2]
+    assert np.sum([rows.total() for rows in found[0]]) > 10
