@@ -222,7 +222,8 @@ def _summed_up(bins: Counts, scores: Floats, widths: Floats, known: Floats) -> t
     ranking = np.zeros((steps, most), np.int64)
     density = np.empty(most)
     for step in range(steps):
-        rows, selectivity, candidate_share, per_probe, per_candidate, per_result = known[step]
+        rows, selectivity, candidate_share = known[step, 0], known[step, 1], known[step, 2]
+        per_probe, per_candidate, per_result = known[step, 3], known[step, 4], known[step, 5]
         total = 0.0
         for k in range(bins[step]):
             total += scores[step, k]

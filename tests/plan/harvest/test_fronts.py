@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.plan.joins import joins
 from windrow.plan.cost import CostModel, Statistics, tally_direction
-from windrow.plan.harvest.fronts import best_pair, direction_front, exact_sum_of_fronts, sum_of_fronts
+from windrow.plan.harvest.fronts import Front, best_pair, direction_front, exact_sum_of_fronts, sum_of_fronts
 
 ROUNDING = 1e-12
 
@@ -29,9 +29,9 @@ def useful(points: Points) -> Points:
     return found
 
 
-def arrays(points: Points) -> tuple[np.ndarray, np.ndarray]:
+def arrays(points: Points) -> Front:
     front = np.array(useful(points), np.float64)
-    return front[:, 0].copy(), front[:, 1].copy()
+    return front[:, 0].copy(), front[:, 1].copy(), np.arange(len(front))
 
 
 @given(joins(most_streams=3, most_bins=4))
@@ -69,8 +69,8 @@ def test_a_sum_holds_every_useful_pair(one: Points, other: Points, budget: int, 
     floor = 5.0
     pairs = [
         (p_cost + q_cost, p_output + q_output)
-        for p_cost, p_output in zip(*first, strict=True)
-        for q_cost, q_output in zip(*second, strict=True)
+        for p_cost, p_output in zip(*first[:2], strict=True)
+        for q_cost, q_output in zip(*second[:2], strict=True)
         if p_cost + q_cost <= budget and p_output + q_output - price * (p_cost + q_cost) >= floor
     ]
     cost, output, code = exact_sum_of_fronts(first, second, float(budget), price, floor)
@@ -89,8 +89,8 @@ def test_the_best_pair_is_the_best_that_fits(one: Points, other: Points, budget:
     first, second = arrays(one), arrays(other)
     fitting = [
         p_output + q_output
-        for p_cost, p_output in zip(*first, strict=True)
-        for q_cost, q_output in zip(*second, strict=True)
+        for p_cost, p_output in zip(*first[:2], strict=True)
+        for q_cost, q_output in zip(*second[:2], strict=True)
         if p_cost + q_cost <= budget
     ]
     best, p, q = best_pair(first, second, float(budget))

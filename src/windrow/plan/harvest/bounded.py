@@ -14,10 +14,8 @@ final.
 
 from __future__ import annotations
 
-import numpy as np
-
 from windrow.plan.cost import CostModel, Counts
-from windrow.plan.harvest.fronts import Front, best_pair, direction_front, exact_sum_of_fronts, sum_of_fronts
+from windrow.plan.harvest.fronts import search
 from windrow.plan.harvest.price import enclosed, priced
 
 PRECISION = 0.002
@@ -44,73 +42,12 @@ def within(model: CostModel, budget: float, precision: float) -> Counts:
         return counts
     if (int(model.bins.max()) + 1) ** model.bins.shape[1] > MOST_CODES:
         return counts
-    better = _search(model, budget, price, bound, output / (1.0 - precision), precision)
-    return counts if better is None or model.tally(better)[1] <= output else better
+    better = search(
+        model.driver_hz, model.bins, (model.seconds, model.results), budget, (price, bound), output, precision
+    )
+    return counts if model.tally(better)[1] <= output else better
 
 
 def upper_bound(model: CostModel, budget: float) -> float:
     """An output that no setting within the budget exceeds."""
     return enclosed(model.driver_hz, model.bins, model.seconds, model.results, budget, 0.0)[2]
-
-
-def _search(
-    model: CostModel, budget: float, price: float, bound: float, wanted: float, precision: float
-) -> Counts | None:
-    """The best setting that yields more than `wanted`, as far as thinned fronts can tell; None if there is none."""
-    slack = bound - wanted + (precision + ROUNDING) * bound
-    fronts = _fronts(model, budget, price, slack, precision / 2)
-    if fronts is None:
-        return None
-    order = sorted(range(len(fronts)), key=lambda i: len(fronts[i][0]))
-    worth = [float((output - price * cost).max()) for cost, output, _ in fronts]
-    one_alone = max(float(output[-1]) for _, output, _ in fronts)
-    grain = precision / 2 * max(wanted, one_alone) / max(1, len(fronts) - 2)
-    cost, output, _ = fronts[order[0]]
-    trail: list[tuple[Counts, int]] = []
-    floor = worth[order[0]] - slack
-    for i in order[1:-1]:
-        floor += worth[i]
-        width = len(fronts[i][0])
-        pair = (cost, output), fronts[i][:2]
-        cost, output, code = (
-            sum_of_fronts(*pair, budget, price, floor, grain)
-            if grain
-            else exact_sum_of_fronts(*pair, budget, price, floor)
-        )
-        if not len(cost):
-            return None
-        trail.append((code, width))
-    best, place, last_place = best_pair((cost, output), fronts[order[-1]][:2], budget)
-    if best < 0:
-        return None
-    places = [last_place]
-    for code, width in reversed(trail):
-        place, here = divmod(int(code[place]), width)
-        places.append(here)
-    places.append(place)
-    codes = {i: int(fronts[i][2][p]) for i, p in zip(reversed(order), places, strict=True)}
-    return _decoded(model, codes)
-
-
-def _fronts(model: CostModel, budget: float, price: float, slack: float, thinning: float) -> list[Front] | None:
-    fronts: list[Front] = []
-    for i, hz in enumerate(model.driver_hz.tolist()):
-        if hz == 0.0:
-            fronts.append((np.zeros(1), np.zeros(1), np.zeros(1, np.int64)))
-            continue
-        cost, output, code = direction_front(
-            model.bins[i], model.seconds[i], model.results[i], budget / hz, price, slack / hz, thinning
-        )
-        if not len(code):
-            return None
-        fronts.append((hz * cost, hz * output, code))
-    return fronts
-
-
-def _decoded(model: CostModel, codes: dict[int, int]) -> Counts:
-    counts = np.zeros_like(model.bins)
-    for i, code in codes.items():
-        base = int(model.bins[i].max()) + 1
-        for j in range(counts.shape[1]):
-            counts[i, j] = code // base**j % base
-    return counts

@@ -15,6 +15,9 @@ point of their direction), less the price of unspent budget; losses that add up 
 the bound and what is already found, cannot lead to anything better. And a front may be thinned, where a point stands
 for the slightly better ones after it.
 
+`search` does all of this. What is asked of it is a setting that yields more than `1 / (1 - precision)` times what is
+already found, or else nothing; half of the precision goes into thinning the fronts of directions, half into the sums.
+
 A point's `code` is its setting: the counts of the steps, first step in the lowest place, to the base of bins + 1.
 """
 
@@ -28,6 +31,61 @@ from windrow.probe.jit import compiled
 
 Front = tuple[Floats, Floats, Counts]
 
+ROUNDING = 1e-9
+
+
+@compiled
+def search(
+    driver_hz: Floats,
+    bins: Counts,
+    prefix: tuple[Floats, Floats],
+    budget: float,
+    price_and_bound: tuple[float, float],
+    found: float,
+    precision: float,
+) -> Counts:
+    """A setting within a precision of the best, if the best is better than `found` by more than that; else, any."""
+    (seconds, results), (price, bound) = prefix, price_and_bound
+    directions = len(driver_hz)
+    wanted = found / (1.0 - precision)
+    slack = bound - wanted + (precision + ROUNDING) * bound
+    counts = np.zeros(bins.shape, np.int64)
+    fronts = [_nothing() for _ in range(0)]
+    sizes, worth = np.empty(directions, np.int64), np.empty(directions)
+    one_alone = 0.0
+    for i in range(directions):
+        hz = driver_hz[i]
+        front = _nothing()
+        if hz > 0.0:
+            front = direction_front(bins[i], seconds[i], results[i], budget / hz, price, slack / hz, precision / 2)
+        if len(front[0]) == 0:
+            return counts
+        worth[i] = _scale(front, hz, price)
+        one_alone = max(one_alone, front[1][-1])
+        sizes[i] = len(front[0])
+        fronts.append(front)
+    order = np.argsort(sizes)
+    grain = precision / 2 * max(wanted, one_alone) / max(1, directions - 2)
+    total, floor = fronts[order[0]], worth[order[0]] - slack
+    trail = [_nothing()[2] for _ in range(0)]
+    for step in range(1, directions - 1):
+        i = order[step]
+        floor += worth[i]
+        total = _sum_of_fronts(total, fronts[i], budget, price, floor, grain)
+        if len(total[0]) == 0:
+            return counts
+        trail.append(total[2])
+    best, place, last_place = best_pair(total, fronts[order[-1]], budget)
+    if best < 0.0:
+        return counts
+    _decode(bins, counts, order[-1], fronts[order[-1]][2][last_place])
+    for step in range(directions - 2, 0, -1):
+        code = trail[step - 1][place]
+        place = code // sizes[order[step]]
+        _decode(bins, counts, order[step], fronts[order[step]][2][code % sizes[order[step]]])
+    _decode(bins, counts, order[0], fronts[order[0]][2][place])
+    return counts
+
 
 @compiled
 def direction_front(
@@ -38,7 +96,9 @@ def direction_front(
     A thinned front keeps for each point one that is no dearer and yields at least `1 - thinning` of it.
     """
     steps = len(bins)
-    base = bins.max() + 1
+    base = 1
+    for count in bins:
+        base = max(base, count + 1)
     values = np.empty(steps + 1)
     step_values(bins, seconds, results, price, values, np.empty(steps, np.int64))
     cost, output, code = np.zeros(1), np.ones(1), np.zeros(1, np.int64)
@@ -59,17 +119,24 @@ def direction_front(
 
 
 @compiled
-def sum_of_fronts(
-    first: tuple[Floats, Floats], second: tuple[Floats, Floats], budget: float, price: float, floor: float, grain: float
-) -> Front:
+def _sum_of_fronts(first: Front, second: Front, budget: float, price: float, floor: float, grain: float) -> Front:
+    if grain > 0.0:
+        return sum_of_fronts(first, second, budget, price, floor, grain)
+    return exact_sum_of_fronts(first, second, budget, price, floor)
+
+
+@compiled
+def sum_of_fronts(first: Front, second: Front, budget: float, price: float, floor: float, grain: float) -> Front:
     """The front of sums of two fronts; a point's code is its place in the first, times the second's length, plus there.
 
     Points worth less than `floor` at the price go. Of the points whose outputs lie in one `grain` the cheapest is kept.
     """
-    (first_cost, first_output), (second_cost, second_output) = first, second
+    (first_cost, first_output, _), (second_cost, second_output, _) = first, second
     width = len(second_cost)
     grains = int((first_output[-1] + second_output[-1]) / grain) + 1
-    cost, output, code = np.full(grains, np.inf), np.empty(grains), np.empty(grains, np.int64)
+    cost, output, code = np.empty(grains), np.empty(grains), np.empty(grains, np.int64)
+    for place in range(grains):
+        cost[place] = np.inf
     for p in range(len(first_cost)):
         for q in range(width):
             total = first_cost[p] + second_cost[q]
@@ -84,25 +151,27 @@ def sum_of_fronts(
 
 
 @compiled
-def exact_sum_of_fronts(
-    first: tuple[Floats, Floats], second: tuple[Floats, Floats], budget: float, price: float, floor: float
-) -> Front:
+def exact_sum_of_fronts(first: Front, second: Front, budget: float, price: float, floor: float) -> Front:
     """As `sum_of_fronts`, with every point that no other one makes useless."""
-    (first_cost, first_output), (second_cost, second_output) = first, second
+    (first_cost, first_output, _), (second_cost, second_output, _) = first, second
     width = len(second_cost)
     front = np.empty(0), np.empty(0), np.empty(0, np.int64)
     for p in range(len(first_cost)):
-        total = first_cost[p] + second_cost
-        found = first_output[p] + second_output
-        chosen = np.nonzero((total <= budget) & (found - price * total >= floor))[0]
-        front = _merged(front, (total[chosen], found[chosen], p * width + chosen))
+        cost, output, code = np.empty(width), np.empty(width), np.empty(width, np.int64)
+        kept = 0
+        for q in range(width):
+            total, found = first_cost[p] + second_cost[q], first_output[p] + second_output[q]
+            if total <= budget and found - price * total >= floor:
+                cost[kept], output[kept], code[kept] = total, found, p * width + q
+                kept += 1
+        front = _merged(front, (cost[:kept], output[:kept], code[:kept]))
     return front
 
 
 @compiled
-def best_pair(first: tuple[Floats, Floats], second: tuple[Floats, Floats], budget: float) -> tuple[float, int, int]:
+def best_pair(first: Front, second: Front, budget: float) -> tuple[float, int, int]:
     """The most output of a point of each front within the budget, and the two places; -1.0 if none fits."""
-    (first_cost, first_output), (second_cost, second_output) = first, second
+    (first_cost, first_output, _), (second_cost, second_output, _) = first, second
     best, best_p, best_q = -1.0, 0, 0
     q = len(second_cost) - 1
     for p in range(len(first_cost)):
@@ -182,3 +251,31 @@ def _worth_keeping(front: Front, budget: float, price: float, value: float, slac
             keep_cost[kept], keep_output[kept], keep_code[kept] = cost[p], output[p], code[p]
             kept += 1
     return keep_cost[:kept], keep_output[:kept], keep_code[:kept]
+
+
+@compiled
+def _nothing() -> Front:
+    """The front of a direction that is left out."""
+    return np.zeros(1), np.zeros(1), np.zeros(1, np.int64)
+
+
+@compiled
+def _scale(front: Front, factor: float, price: float) -> float:
+    """Turn cost and output of a driver tuple into a second's, in place; returns the most a point is worth."""
+    cost, output, _ = front
+    best = 0.0
+    for p in range(len(cost)):
+        cost[p] *= factor
+        output[p] *= factor
+        best = max(best, output[p] - price * cost[p])
+    return best
+
+
+@compiled
+def _decode(bins: Counts, counts: Counts, direction: int, code: int) -> None:
+    base = 1
+    for count in bins[direction]:
+        base = max(base, count + 1)
+    for j in range(bins.shape[1]):
+        counts[direction, j] = code % base
+        code //= base

@@ -24,7 +24,6 @@ import numpy as np
 
 from windrow.errors import PlanError
 from windrow.plan.cost import CostModel, Counts, Floats, tally_direction
-from windrow.plan.harvest.price import advance
 from windrow.probe.jit import compiled
 
 METRICS = ("best_output", "best_output_per_cost", "best_delta_output_per_delta_cost")
@@ -44,8 +43,8 @@ def ascend(
 ) -> Ascent:
     """Search forward, from no bins or from a setting within the budget."""
     counts = np.zeros_like(model.bins) if start is None else np.array(start, np.int64)
-    considered = np.zeros(int(model.bins.sum()) + 2, np.int64)
-    steps = _ascend(
+    considered = np.zeros(most_rounds(model.bins), np.int64)
+    steps = climb(
         model.driver_hz, model.bins, (model.seconds, model.results), budget, _number(metric), counts, considered
     )
     return Ascent(counts, tuple(considered[:steps].tolist()))
@@ -85,7 +84,7 @@ def _number(metric: str) -> int:
 
 
 @compiled
-def _ascend(
+def climb(
     driver_hz: Floats,
     bins: Counts,
     prefix: tuple[Floats, Floats],
@@ -94,6 +93,10 @@ def _ascend(
     counts: Counts,
     considered: Counts,
 ) -> int:
+    """Raise `counts` in place while something fits; returns the rounds, each with the settings it considered.
+
+    A step that could not afford one more bin never will: what it costs only grows with the counts of the others.
+    """
     seconds, results = prefix
     directions, steps = bins.shape
     frozen_steps = np.zeros((directions, steps), np.bool_)
@@ -101,12 +104,14 @@ def _ascend(
     cost_of, output_of = _tallies(driver_hz, seconds, results, counts)
     round_number = 0
     while True:
-        cost, output = cost_of.sum(), output_of.sum()
+        cost, output = _sum(cost_of), _sum(output_of)
         best, best_direction, best_step = 0.0, -1, -1
         for i in range(directions):
             for j in range(steps):
-                trial[:] = counts[i]
-                if frozen_steps[i, j] or not advance(bins[i], trial, j):
+                if frozen_steps[i, j]:
+                    continue
+                _copy(counts[i], trial)
+                if not _advance(bins[i], trial, j):
                     continue
                 considered[round_number] += 1
                 spent, found = tally_direction(seconds[i], results[i], trial)
@@ -122,7 +127,7 @@ def _ascend(
         if best_direction < 0:
             return round_number
         i = best_direction
-        advance(bins[i], counts[i], best_step)
+        _advance(bins[i], counts[i], best_step)
         spent, found = tally_direction(seconds[i], results[i], counts[i])
         cost_of[i], output_of[i] = driver_hz[i] * spent, driver_hz[i] * found
 
@@ -133,12 +138,12 @@ def _descend(driver_hz: Floats, prefix: tuple[Floats, Floats], budget: float, me
     directions, steps = counts.shape
     trial = np.empty(steps, np.int64)
     cost_of, output_of = _tallies(driver_hz, seconds, results, counts)
-    while cost_of.sum() > budget:
-        cost, output = cost_of.sum(), output_of.sum()
+    while _sum(cost_of) > budget:
+        cost, output = _sum(cost_of), _sum(output_of)
         best, best_direction, best_step = -np.inf, -1, -1
         for i in range(directions):
             for j in range(steps):
-                trial[:] = counts[i]
+                _copy(counts[i], trial)
                 if not _retreat(trial, j):
                     continue
                 spent, found = tally_direction(seconds[i], results[i], trial)
@@ -167,12 +172,38 @@ def _score(metric: int, cost: float, output: float, rise: float, gain: float) ->
 
 
 @compiled
+def most_rounds(bins: Counts) -> int:
+    """Each round but the last raises at least one count."""
+    rounds = 1
+    for i in range(bins.shape[0]):
+        for j in range(bins.shape[1]):
+            rounds += bins[i, j]
+    return rounds
+
+
+@compiled
+def _advance(bins: Counts, counts: Counts, step: int) -> bool:
+    """One bin more in a step, or the first bin of every step of a direction that has none; False if there is none."""
+    if counts[step] == 0:
+        if step > 0:
+            return False
+        for j in range(len(counts)):
+            counts[j] = 1
+        return True
+    if counts[step] == bins[step]:
+        return False
+    counts[step] += 1
+    return True
+
+
+@compiled
 def _retreat(counts: Counts, step: int) -> bool:
     """One bin less in a step; its last bin takes the direction with it. False if there is none."""
     if counts[step] == 0:
         return False
     if counts[step] == 1:
-        counts[:] = 0
+        for j in range(len(counts)):
+            counts[j] = 0
     else:
         counts[step] -= 1
     return True
@@ -185,3 +216,18 @@ def _tallies(driver_hz: Floats, seconds: Floats, results: Floats, counts: Counts
         spent, found = tally_direction(seconds[i], results[i], counts[i])
         cost[i], output[i] = driver_hz[i] * spent, driver_hz[i] * found
     return cost, output
+
+
+@compiled
+def _copy(source: Counts, target: Counts) -> None:
+    """Element by element, because NumPy's assignment of slices takes seconds to compile."""
+    for j in range(len(source)):
+        target[j] = source[j]
+
+
+@compiled
+def _sum(values: Floats) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total

@@ -10,18 +10,21 @@ the cheaper and the dearer of two settings that are optimal at that price lie on
 by letting two settings, one within the budget and one above, close in on each other: the price of each round is the
 slope of the line between them, and it ends when no setting lies above that line.
 
-The setting within the budget is then filled up with bins, always the one with the most output for its cost that still
-fits. That often is within the asked precision of the bound; where it is not, `windrow.plan.harvest.fronts` goes on.
+The setting within the budget is then filled up with bins by the greedy search of `windrow.plan.harvest.greedy`, which
+starts there instead of at nothing. That often is within the asked precision of the bound; where it is not,
+`windrow.plan.harvest.fronts` goes on.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from windrow.plan.cost import Counts, Floats, tally, tally_direction
+from windrow.plan.cost import Counts, Floats, tally
+from windrow.plan.harvest.greedy import METRICS, climb, most_rounds
 from windrow.probe.jit import compiled
 
 ROUNDS = 200
+MOST_GAIN = METRICS.index("best_delta_output_per_delta_cost")
 ROUNDING = 1e-12
 
 
@@ -33,7 +36,9 @@ def priced(
     counts, _, bound, price = enclosed(driver_hz, bins, seconds, results, budget, precision)
     output = tally(driver_hz, seconds, results, counts)[1]
     if output < (1.0 - precision) * bound:
-        output = _fill(driver_hz, bins, seconds, results, budget, counts)
+        rounds = np.zeros(most_rounds(bins), np.int64)
+        climb(driver_hz, bins, (seconds, results), budget, MOST_GAIN, counts, rounds)
+        output = tally(driver_hz, seconds, results, counts)[1]
     return counts, output, bound, price
 
 
@@ -42,7 +47,12 @@ def enclosed(
     driver_hz: Floats, bins: Counts, seconds: Floats, results: Floats, budget: float, precision: float
 ) -> tuple[Counts, Counts, float, float]:
     """The two settings that close in on the budget, from within and from above, the bound and the price."""
-    within, above, trial = np.zeros_like(bins), bins.copy(), np.empty_like(bins)
+    within, above, trial = (
+        np.zeros(bins.shape, np.int64),
+        np.empty(bins.shape, np.int64),
+        np.empty(bins.shape, np.int64),
+    )
+    _copy(bins, above)
     low_cost = low_output = 0.0
     high_cost, high_output = tally(driver_hz, seconds, results, bins)
     bound = high_output
@@ -58,10 +68,10 @@ def enclosed(
             break
         if cost <= budget:
             low_cost, low_output = cost, output
-            within[:] = trial
+            _copy(trial, within)
         else:
             high_cost, high_output = cost, output
-            above[:] = trial
+            _copy(trial, above)
         if low_output >= (1.0 - precision) * bound:
             break
     return within, above, bound, best_price
@@ -97,56 +107,14 @@ def step_values(bins: Counts, seconds: Floats, results: Floats, price: float, va
                 counts[j] = c
         values[j] = best
     if values[0] == 0.0:
-        counts[:] = 0
+        for j in range(steps):
+            counts[j] = 0
     return float(values[0])
 
 
 @compiled
-def _fill(driver_hz: Floats, bins: Counts, seconds: Floats, results: Floats, budget: float, counts: Counts) -> float:
-    """Add bins while they fit, the most output for its cost first; a direction left out gets one a step."""
-    directions, steps = bins.shape
-    spent = np.empty(directions)
-    found = np.empty(directions)
-    cost, output = 0.0, 0.0
-    for i in range(directions):
-        spent[i], found[i] = tally_direction(seconds[i], results[i], counts[i])
-        cost += driver_hz[i] * spent[i]
-        output += driver_hz[i] * found[i]
-    trial = np.empty(steps, np.int64)
-    while True:
-        best = 0.0
-        best_direction = best_step = -1
-        for i in range(directions):
-            for j in range(steps):
-                trial[:] = counts[i]
-                if not advance(bins[i], trial, j):
-                    continue
-                new_spent, new_found = tally_direction(seconds[i], results[i], trial)
-                gain = driver_hz[i] * (new_found - found[i])
-                extra = driver_hz[i] * (new_spent - spent[i])
-                if cost + extra <= budget and gain > best * extra:
-                    best = gain / extra if extra > 0.0 else np.inf
-                    best_direction, best_step = i, j
-        if best_direction < 0:
-            return output
-        i = best_direction
-        advance(bins[i], counts[i], best_step)
-        cost -= driver_hz[i] * spent[i]
-        output -= driver_hz[i] * found[i]
-        spent[i], found[i] = tally_direction(seconds[i], results[i], counts[i])
-        cost += driver_hz[i] * spent[i]
-        output += driver_hz[i] * found[i]
-
-
-@compiled
-def advance(bins: Counts, counts: Counts, step: int) -> bool:
-    """One bin more in a step, or the first bin of every step of a direction that has none; False if there is none."""
-    if counts[step] == 0:
-        if step > 0:
-            return False
-        counts[:] = 1
-        return True
-    if counts[step] == bins[step]:
-        return False
-    counts[step] += 1
-    return True
+def _copy(source: Counts, target: Counts) -> None:
+    """Element by element, because NumPy's assignment of slices takes seconds to compile."""
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
