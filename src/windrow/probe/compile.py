@@ -249,6 +249,14 @@ _IMPORTS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+_loaded: dict[str, None] = {}
+
+
+def loaded_kernels() -> tuple[str, ...]:
+    """The names of the kernel files that this process has loaded."""
+    return tuple(_loaded)
+
+
 def _load(source: str) -> Callable[..., Any]:
     """The kernel of a module's text: written once, then imported (and compiled by its first call, or loaded from
     Numba's cache).
@@ -259,6 +267,7 @@ def _load(source: str) -> Callable[..., Any]:
         part = path.with_suffix(f".{os.getpid()}.part")
         part.write_text(source)
         part.replace(path)
+    _loaded[path.name] = None
     kernel = _import(path).kernel
     return cast(Callable[..., Any], kernel)
 

@@ -207,6 +207,14 @@ class Probing:
                 step.work.matched += len(decided.probe)
                 yield decided
 
+    def warm(self, segment: Segment) -> None:
+        """Have all that `matches` calls compiled; the first rows of both sides are looked at, match or not."""
+        for _ in self.matches(segment, None, None):
+            pass
+        if self.step.deciding and self.step.method not in ("loop", "opaque"):
+            first = np.zeros(1, np.int32)
+            self._filter(self.step.filtering, segment, Pairs(first, first))
+
     def _proposed(self, segment: Segment, row_low: Rows | None, row_high: Rows | None) -> Iterator[Pairs]:
         step = self.step
         if self.similar is not None:

@@ -105,6 +105,15 @@ class Entry:
         before_us = None if last else min(gate.watermark_us for gate in self.gates.values())
         return self._admit_in_order(before_us)
 
+    def made_up(self, name: str, table: pa.Table) -> Segment:
+        """A segment of rows that nobody sent, whatever the filters say of them."""
+        gate = self.gates[name]
+        times = pa.concat_arrays([time_us(chunk) for chunk in table.column(gate.stream.time).chunks])
+        clocks = {counted: np.arange(1, len(table) + 1, dtype=np.int64) for counted in self.row_windowed}
+        frame = _Rows(gate.used, table.append_column(_TIME, times))
+        self._passing(name, frame)
+        return self._built(name, frame, clocks)
+
     def advance(self, now_us: int) -> None:
         """Move the watermarks on to what has been seen up to `now_us`."""
         for gate in self.gates.values():
@@ -199,8 +208,17 @@ class Entry:
     def _segment(self, gate: Gate, table: pa.Table, clocks: Mapping[str, Array]) -> Segment:
         """Apply filters, compute leaves, and keep what the layout asks for."""
         name = gate.stream.name
-        layout, entrance = self.program.layouts[name], self.program.entrances[name]
         frame = _Rows(gate.used, table)
+        keep = self._passing(name, frame)
+        if not keep.all():
+            gate.counts.filtered += int(len(keep) - keep.sum())
+            frame = _Rows(gate.used, table.filter(pa.array(keep)))
+            clocks = {counted: clock[keep] for counted, clock in clocks.items()}
+        return self._built(name, frame, clocks)
+
+    def _passing(self, name: str, frame: _Rows) -> Array:
+        """Which rows filters let in, and required leaves are not NULL of."""
+        entrance = self.program.entrances[name]
         keep = np.ones(len(frame), np.bool_)
         for condition in entrance.filters:
             keep &= self.evaluator.is_true(condition, frame)
@@ -210,10 +228,10 @@ class Entry:
                 keep &= ~np.isnan(operand.values)
             elif operand.valid is not None:
                 keep &= operand.valid
-        if not keep.all():
-            gate.counts.filtered += int(len(keep) - keep.sum())
-            frame = _Rows(gate.used, table.filter(pa.array(keep)))
-            clocks = {counted: clock[keep] for counted, clock in clocks.items()}
+        return keep
+
+    def _built(self, name: str, frame: _Rows, clocks: Mapping[str, Array]) -> Segment:
+        layout = self.program.layouts[name]
         operands = tuple(self._leaf(leaf, frame) for leaf in layout.operands)
         columns = tuple(frame.array(column) for column in layout.columns)
         return Segment(layout, frame.times_us, clocks, columns, operands)

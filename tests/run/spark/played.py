@@ -205,7 +205,9 @@ class Played:
         self.storage: Storage = setting.pop("storage", LocalStorage(folder))
         schemas = {s.name: join.sources[s.source].schema for s in self.spec.streams}
         kept = {name: [c.name for c in kept_columns(self.spec, name, keep)] for name in schemas}
-        self.lanes = lanes_of({name: pa.schema([schema.field(c) for c in kept[name]]) for name, schema in schemas.items()})
+        self.lanes = lanes_of(
+            {name: pa.schema([schema.field(c) for c in kept[name]]) for name, schema in schemas.items()}
+        )
         self.found: dict[int, list[pa.Table]] = {}
         self.merged = 0
         self.setting = Setting(

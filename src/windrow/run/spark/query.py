@@ -16,6 +16,7 @@ probing is shared out as ever.
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections import deque
@@ -26,11 +27,13 @@ from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, Row
 
 from windrow.plan.drivers import Load, Order, order_of_drivers
 from windrow.plan.plan import Plan
 from windrow.plan.slices import Slices
+from windrow.probe import ship
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
@@ -45,6 +48,7 @@ from windrow.run.spark.question import check_same, question_of
 from windrow.run.spark.results import Output, ResultFile, Results
 from windrow.run.spark.state import Commit, Gate, Live
 from windrow.run.spark.upkeep import Kept, after_batch, merges_of
+from windrow.run.warm import warm
 from windrow.store.files import SegmentFile
 from windrow.store.storage import Storage
 
@@ -101,6 +105,8 @@ class BatchRunner:
         self.last: Commit | None = None
         self.progress: deque[dict[str, Any]] = deque(maxlen=REMEMBERED_BATCHES)
         self._seconds_a_row = SECONDS_A_ROW
+        self._is_warm = False
+        self._kernels: worker.Kernels | None = None
 
     def _take_plan(self, plan: Plan) -> None:
         setting = self.setting
@@ -117,6 +123,9 @@ class BatchRunner:
         if self._is_done(batch):
             return
         watch = Stopwatch()
+        if not self._is_warm:
+            with watch.phase("compile"):
+                self._warm(spark.sparkContext)
         spark.conf.set("spark.sql.adaptive.enabled", "false")
         spark.conf.set("spark.sql.shuffle.partitions", "1")
         frame = frame.persist()
@@ -147,6 +156,15 @@ class BatchRunner:
             "work_s": told.seconds,
             **watch.seconds,
         })  # fmt: skip
+
+    def _warm(self, context: SparkContext) -> None:
+        """Compile the kernels of the query; workers on other machines get them, those of this one share the cache."""
+        setting = self.setting
+        warm(Program(setting.spec, self.plan, dict(setting.arrow_types), setting.keep))
+        if not re.fullmatch(r"local(\[.*\])?", str(context.master)):
+            names, files = ship.packed()
+            self._kernels = worker.Kernels(names, context.broadcast(files))
+        self._is_warm = True
 
     def _joined(
         self, frame: DataFrame, batch: int, plan: Mapping[str, Any], watch: Stopwatch
@@ -231,6 +249,7 @@ class BatchRunner:
             output=self.setting.output,
             aside=None if self.setting.aside is None else self.setting.aside.output,
             run=self.run_name,
+            kernels=self._kernels,
         )
 
     @property

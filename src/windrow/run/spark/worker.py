@@ -16,12 +16,14 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.plan.drivers import Order
 from windrow.plan.plan import Plan
+from windrow.probe import ship
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
@@ -47,6 +49,22 @@ LARGEST_MESSAGE_ROWS = 1 << 18
 Batches = Iterator[pa.RecordBatch]
 Attempt = Callable[[], tuple[int, str]]
 """The number of this task's part of the work, and a name that no other attempt at it has."""
+
+
+class Shipped(Protocol):
+    """What a broadcast is to a task."""
+
+    @property
+    def value(self) -> bytes:
+        """The bytes that were broadcast."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Compiled kernels for machines that lack them."""
+
+    names: tuple[str, ...]
+    files: Shipped
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,7 @@ class Job:
     output: Output
     aside: Output | None
     run: str
+    kernels: Kernels | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,6 +108,8 @@ _programs: dict[str, Program] = {}
 def program_of(job: Job) -> Program:
     """The query made ready, once a worker."""
     if job.key not in _programs:
+        if job.kernels is not None and ship.missing(job.kernels.names):
+            ship.unpack(job.kernels.files.value)
         _programs[job.key] = Program(job.spec, Plan.from_json(job.plan_text), dict(job.arrow_types), job.keep)
     return _programs[job.key]
 
