@@ -26,11 +26,11 @@ def die_at(point: str, batch: int) -> None:
     """Arrange for the process to end, without any cleaning up, at a point of a batch."""
     original = getattr(BatchRunner, POINTS[point])
 
-    def dying(self: BatchRunner, *arguments: Any) -> Any:
-        due = any(getattr(argument, "batch", None) == batch for argument in arguments)
+    def dying(self: BatchRunner, number: int, *arguments: Any) -> Any:
+        due = number == batch
         if due and point != "committed":
             os.kill(os.getpid(), signal.SIGKILL)
-        found = original(self, *arguments)
+        found = original(self, number, *arguments)
         if due:
             os.kill(os.getpid(), signal.SIGKILL)
         return found

@@ -141,11 +141,11 @@ def crash_at(point: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     step = {"plan written": "_job", "before the commit": "_commit"}[point]
     original = getattr(BatchRunner, step)
 
-    def dying(self: BatchRunner, *arguments: Any) -> Any:
-        if not struck and any(getattr(argument, "batch", None) == batch for argument in arguments):
+    def dying(self: BatchRunner, number: int, *arguments: Any) -> Any:
+        if not struck and number == batch:
             struck.append(point)
             raise CrashError(point)
-        return original(self, *arguments)
+        return original(self, number, *arguments)
 
     struck: list[str] = []
     monkeypatch.setattr(BatchRunner, step, dying)
