@@ -41,7 +41,7 @@ def stopped(spark: SparkSession, folders: dict[str, str], query: str, options: d
 def test_the_select_list_may_change(window: str, spark: SparkSession, folders: dict[str, str], tmp_path: Path) -> None:
     before = text(CONDITION, "ab", WINDOWS[window])
     after = before.replace(BEFORE, AFTER)
-    options = {"checkpoint": tmp_path, "trigger": "available now", "slices": 2, "max_ahead": None}
+    options: dict[str, Any] = {"checkpoint": tmp_path, "trigger": "available now", "slices": 2, "max_ahead": None}
     found = stopped(spark, folders, before, options)
     asked(spark, folders, after, "ab").start(collecting_until(None, found), **options).await_termination()
     expected = in_process(before, "ab")[:STOPPED] + in_process(after, "ab")[STOPPED:]
@@ -51,7 +51,7 @@ def test_the_select_list_may_change(window: str, spark: SparkSession, folders: d
 
 def test_a_column_that_was_not_kept_is_named(spark: SparkSession, folders: dict[str, str], tmp_path: Path) -> None:
     before = text(CONDITION, "ab", WINDOWS["time"])
-    options = {
+    options: dict[str, Any] = {
         "checkpoint": tmp_path, "trigger": "available now", "slices": 2, "max_ahead": None, "keep": "used",
     }  # fmt: skip
     stopped(spark, folders, before, options)
