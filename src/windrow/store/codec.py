@@ -227,5 +227,5 @@ def _lacking(held: Mapping[str, pa.Array], layout: Layout) -> StateError:
     )
     other = next((name for name in held if name.startswith(f"{column} ")), None)
     instead = "" if other is None else f", only {other}"
-    hint = "select it no more, or start with a new checkpoint"
+    hint = "select it no more, or start with a new checkpoint, which keeps every column with keep=all"
     return StateError(f"stored rows hold no column {text}{instead}", hint=hint)
