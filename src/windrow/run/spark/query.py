@@ -59,6 +59,8 @@ ONE_TASK_SECONDS = 0.3
 SECONDS_A_ROW = 2e-5
 """What a row is taken to cost before any has been joined."""
 REMEMBERED_BATCHES = 100
+SWEEP_EVERY = 256
+"""After so many batches what failed attempts left is looked for."""
 
 
 @dataclass(frozen=True)
@@ -379,7 +381,9 @@ class BatchRunner:
             for rows in gate.waiting[:1]:
                 self.journal.write_waiting(batch, name, rows)
         self.journal.write_commit(commit)
-        self.journal.forget(batch - 2, tuple(entry.gates), last.dying)
+        self.journal.forget(batch - 2, tuple(entry.gates) if entry.row_windowed else (), last.dying)
+        if batch % SWEEP_EVERY == SWEEP_EVERY - 1:
+            self.journal.sweep(commit)
         self.last = commit
 
 

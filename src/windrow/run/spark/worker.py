@@ -38,7 +38,7 @@ from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED,
 from windrow.run.spark.placing import homes, visits
 from windrow.run.spark.results import Output, ResultFile, write_results
 from windrow.run.spark.segments import cached_segment, write_with_indexes
-from windrow.run.spark.state import Live
+from windrow.run.spark.state import Live, each_file
 from windrow.store import codec
 from windrow.store.files import SegmentFile
 from windrow.store.operand import Array
@@ -107,6 +107,7 @@ _programs: dict[str, Program] = {}
 
 def program_of(job: Job) -> Program:
     """The query made ready, once a worker."""
+    spare_collector()
     if job.key not in _programs:
         if job.kernels is not None and ship.missing(job.kernels.names):
             ship.unpack(job.kernels.files.value)
@@ -117,6 +118,12 @@ def program_of(job: Job) -> Program:
 def places(program: Program) -> range:
     """All slices."""
     return range(program.plan.slices.count)
+
+
+def ready(job: Job) -> Program:
+    """The program of a job, at the beginning of a batch: what is no longer live need not be held."""
+    retain_segments(job.storage, {file.name for _, _, file in each_file(job.live)})
+    return program_of(job)
 
 
 _spared = False
@@ -137,7 +144,7 @@ def enter(job: Job, attempt: Attempt) -> Callable[[Batches], Batches]:
     """Task: rows pass the entrance and go to the slice that keeps them and the slices they probe."""
 
     def task(batches: Batches) -> Batches:
-        program = program_of(job)
+        program = ready(job)
         counted, fresh = _entered(job, program, batches, attempt)
         yield messages.as_batch(counted)
         for name, segment in fresh.items():
@@ -153,8 +160,7 @@ def whole(job: Job, attempt: Attempt) -> Callable[[Batches], Batches]:
 
     def task(batches: Batches) -> Batches:
         started = time.perf_counter()
-        spare_collector()
-        program = program_of(job)
+        program = ready(job)
         counted, fresh = _entered(job, program, batches, attempt)
         told = [*counted, *_settled(job, program, fresh, attempt)]
         yield messages.as_batch([*told, _done(started)])
@@ -167,8 +173,7 @@ def whole_of_admitted(job: Job, attempt: Attempt) -> Callable[[Batches], Batches
 
     def task(batches: Batches) -> Batches:
         started = time.perf_counter()
-        spare_collector()
-        program = program_of(job)
+        program = ready(job)
         parts: dict[str, list[Segment]] = {}
         for message in _messages_of(batches):
             if message.kind == STORE:
@@ -267,7 +272,6 @@ def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]
 
     def task(batches: Batches) -> Batches:
         started = time.perf_counter()
-        spare_collector()
         program = program_of(job)
         mine, name = attempt()
         by_slice: dict[int, list[Message]] = {place: [] for place in places(program) if place % job.tasks == mine}
