@@ -37,7 +37,7 @@ from windrow.run.spark.lanes import Feed
 from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED, STORE, Message
 from windrow.run.spark.placing import homes, visits
 from windrow.run.spark.results import Output, ResultFile, write_results
-from windrow.run.spark.segments import cached_segment, write_with_indexes
+from windrow.run.spark.segments import cached_segment, retain_segments, write_with_indexes
 from windrow.run.spark.state import Live, each_file
 from windrow.store import codec
 from windrow.store.files import SegmentFile
