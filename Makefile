@@ -29,7 +29,7 @@ check: $(READY)  ## formatting, lint, types, import layers, the repository itsel
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/check_repository.py
 
-demo: $(READY)  ## join three generated streams, with a live table
+demo: $(READY)  ## join three generated streams on Spark, with a live table
 	@$(BIN)/windrow demo $(ARGS)
 
 bench: $(READY)  ## measure against DuckDB, Polars and hand-written loops

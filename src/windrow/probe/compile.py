@@ -287,7 +287,8 @@ def _foundation() -> str:
     """What a kernel's machine code depends on besides its own text: the functions it calls, how it is loaded, the
     compiler.
     """
-    sources = [Path(module.__file__ or "").read_text() for module in (arithmetic, text, jit, sys.modules[__name__])]
+    # Through inspect, because on a cluster the package may come as an archive, whose modules are no files.
+    sources = [inspect.getsource(module) for module in (arithmetic, text, jit, sys.modules[__name__])]
     return "".join([*sources, numba.__version__, np.__version__])
 
 
