@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("interpreted")
 QUESTIONS = {
     "band": "SELECT a.id AS i FROM s AS a, t AS b WHERE ABS(a.f64 - b.f64) <= 1 AND a.i32 <> b.i64 WINDOW 4 SECONDS",
     "similar": "SELECT a.id AS i FROM s AS a, t AS b WHERE cosine(a.v, b.v) > 0.9 AND a.s < b.s WINDOW 5 SECONDS",
+    "times": "SELECT a.id AS i, result_ts() AS at FROM s AS a, t AS b WHERE a.t8 = b.t8 WINDOW 4 SECONDS",
     "rows": "SELECT result_id() AS i FROM s AS a, t AS b WHERE a.t8 = b.t8 AND a.flag WINDOW a ROWS 7, b 2 SECONDS",
 }
 

@@ -55,7 +55,8 @@ def _follow_paths(program: Program, with_nulls: bool) -> None:
             view = views[step.target]
             if view.fresh is not None:
                 step.begin(partial).warm(view.fresh)
-                partial = partial.extend(view, first, handles_of(0, first), view.fresh.time_us, view.fresh.clocks)
+                times_us, clocks = view.fresh.time_us[:1], {name: held[:1] for name, held in view.fresh.clocks.items()}
+                partial = partial.extend(view, first, handles_of(0, first), times_us, clocks)
         result_batch(program, partial)
 
 
