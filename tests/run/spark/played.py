@@ -67,8 +67,7 @@ class PlayedSpark:
         """A task over a partition, in an attempt of its own."""
         for _ in range(2 if self.twice else 1):
             _running["task"] = (number, f"attempt{next(self.attempts)}")
-            shipped = pickle.loads(cloudpickle.dumps(task))
-            found = [codec.from_bytes(codec.to_bytes(batch)) for batch in shipped(iter(partition))]
+            found = [codec.from_bytes(codec.to_bytes(batch)) for batch in task(iter(partition))]
         assert all(batch.schema == messages.SCHEMA for batch in found)
         return found
 
@@ -110,8 +109,8 @@ class PlayedFrame:
 
     def mapInArrow(self, task: Task, schema: str) -> PlayedFrame:  # noqa: N802 - Spark's name
         assert schema == messages.SPARK_SCHEMA
-        run = self.sparkSession.run
-        return replace(self, partitions=[run(task, number, part) for number, part in enumerate(self.partitions)])
+        run, shipped = self.sparkSession.run, pickle.loads(cloudpickle.dumps(task))
+        return replace(self, partitions=[run(shipped, number, part) for number, part in enumerate(self.partitions)])
 
     def selectExpr(self, first: str, rest: str) -> PlayedFrame:  # noqa: N802 - Spark's name
         assert re.fullmatch(r"slice % \d+ AS task", first)
