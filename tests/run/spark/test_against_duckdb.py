@@ -17,11 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import windrow
-from tests.oracle.arrivals import POLICIES, Arrivals, batches, in_time, shuffled
-from tests.oracle.duck import Question, answer, difference, question, type_names
-from tests.oracle.naive import Watermarks, row_counts
+from tests.oracle.arrivals import POLICIES, Arrivals, batches, shuffled
+from tests.oracle.duck import Question, answer, difference, type_names
+from tests.oracle.naive import row_counts
 from tests.oracle.queries import Case, cases
-from tests.oracle.tables import table_of
 from tests.run.spark.played import Played, PlayedSpark, Rows
 from windrow.errors import PlanError
 from windrow.plan.slices import KINDS
