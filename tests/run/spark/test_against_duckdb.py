@@ -1,50 +1,73 @@
 """The master test, on Spark: whatever the slices, the way batches run, the order and the cuts, the rows are DuckDB's.
 
-Random queries run on a played Spark (`tests.run.spark.played`), where a batch takes milliseconds; a few of every kind
-on Spark itself.
+Random queries run on a played Spark (`tests.run.spark.played`), where a batch takes milliseconds.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import windrow
-from tests.oracle.arrivals import POLICIES, Arrivals, batches, shuffled
-from tests.oracle.duck import Question, answer, difference, type_names
-from tests.oracle.naive import row_counts
-from tests.oracle.queries import Case, cases
-from tests.run.spark.played import Played, PlayedSpark, Rows
+from tests.oracle.arrivals import POLICIES, batches, in_time
+from tests.oracle.duck import Answer, Question, answer, difference, type_names
+from tests.oracle.naive import Watermarks, row_counts
+from tests.oracle.queries import Case, Draw, cases
+from tests.run.spark.played import Played, PlayedSpark, Rows, Way
 from windrow.errors import PlanError
 from windrow.plan.slices import KINDS
 from windrow.query.builder import Join
 
 LEAST_BATCHES = 20
 SLICES = (1, 2, 5)
-KINDS_OF_SLICES = (*KINDS, "auto")
+WAYS = ("hops", "one task")
 
 
-def delivered(table: pa.Table) -> pa.Table:
-    """Rows as Spark delivers them: it has neither dictionaries nor numbers without a sign."""
-    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
-    for place, column in enumerate(table.schema):
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else wider.get(column.type, column.type)
-        table = table.set_column(place, column.name, table[column.name].cast(kind))
-    return table
+@dataclass(frozen=True)
+class Disorder:
+    """How rows arrive: each up to `jitter` ticks after its time, under a lateness of `lateness` ticks."""
+
+    jitter: int
+    lateness: int
+    seed: int
 
 
-def asked(case: Case, tables: dict[str, pa.Table]) -> Join:
-    return windrow.sql(case.question.text, streams=tables, time=dict.fromkeys(tables, "ts"))
+@st.composite
+def ways(draw: Draw) -> Way:
+    """How a query runs."""
+    return Way(
+        draw(st.sampled_from(SLICES)),
+        draw(st.sampled_from((*KINDS, "auto"))),
+        hops=draw(st.booleans()),
+        policy=draw(st.sampled_from(POLICIES)),
+        keep=draw(st.sampled_from(("used", "all"))),
+        feed=draw(st.sampled_from(("lanes", "blobs"))),
+        fan_in=draw(st.sampled_from((2, 3, None))),
+        most_rows=draw(st.sampled_from((3, 1000))),
+    )
 
 
-def reference(asking: Question, tables: dict[str, pa.Table], query: Join) -> Any:
+disorders = st.builds(Disorder, st.sampled_from((0, 3, 15)), st.sampled_from((0, 2, 6, 30)), st.integers(0, 99))
+
+
+def tick_us(tables: Mapping[str, pa.Table]) -> int:
+    """The grid of event times that a case lies on."""
+    chunks = [chunk for table in tables.values() for chunk in table["ts"].cast(pa.int64()).chunks]
+    times = np.unique(np.asarray(pa.chunked_array(chunks, pa.int64()).drop_null()))
+    return int(np.diff(times).min()) if len(times) > 1 else 1_000
+
+
+def reference(asking: Question, tables: dict[str, pa.Table], query: Join) -> Answer:
     """DuckDB's answer; row windows are counted in Python."""
     windowed = [source.alias for source in asking.sources if source.rows is not None]
     if not windowed:
@@ -54,78 +77,91 @@ def reference(asking: Question, tables: dict[str, pa.Table], query: Join) -> Any
     return answer(asking, tables, counts=row_counts(by_alias, used, windowed))
 
 
-def in_batches(tables: dict[str, pa.Table], arrivals: Arrivals) -> list[dict[str, pa.Table]]:
-    """At least as many batches as a test needs, where there are rows for them."""
-    return list(batches(tables, arrivals, max(1, len(arrivals) // (LEAST_BATCHES + 2))))
-
-
-def played(query: Join, folder: Path, slice_by: str, **options: Any) -> tuple[Played, str]:
-    """A query on a played Spark, sliced as asked where that is possible; and how it is."""
+def started(query: Join, folder: Path, way: Way, spark: PlayedSpark) -> Played:
+    """A query, sliced as asked where that is possible, and by time where it is not."""
     try:
-        return Played(query, folder, slice_by=slice_by, **options), slice_by
+        return Played(query, folder, way, spark)
     except PlanError:
-        return Played(query, folder, slice_by="time", **options), "time"
+        return Played(query, folder, replace(way, slice_by="time"), spark)
 
 
-def flushed(running: Played, batch: int, query: Join) -> Rows:
-    """What row windows still hold back: later rows of every stream, which match nothing, let it in."""
-    ends = {name: source.schema.empty_table() for name, source in query.sources.items()}
-    return running.run(batch, ends)
+class Seen:
+    """What random queries have come by, so that a test that met nothing fails."""
+
+    def __init__(self) -> None:
+        self.totals: list[int] = []
+        self.steps: list[int] = []
+        self.late = 0
+        self.ways: set[str] = set()
+
+    def check(self, examples: int, every: bool) -> None:
+        assert len(self.totals) >= examples
+        assert sum(1 for total in self.totals if total) >= len(self.totals) // 8
+        assert sum(1 for count in self.steps if count >= LEAST_BATCHES) >= len(self.steps) // 4
+        assert self.late > 0
+        assert self.ways >= {*WAYS, *((*KINDS, *POLICIES, *(f"{count} slices" for count in SLICES)) if every else ())}
 
 
-@st.composite
-def ways(draw: Any) -> dict[str, Any]:
-    """How a query runs."""
-    return {
-        "slices": draw(st.sampled_from(SLICES)),
-        "slice_by": draw(st.sampled_from(KINDS_OF_SLICES)),
-        "hops": draw(st.booleans()),
-        "policy": draw(st.sampled_from(POLICIES)),
-        "keep": draw(st.sampled_from(("used", "all"))),
-        "fan_in": draw(st.sampled_from((2, 3, None))),
-        "most_rows": draw(st.sampled_from((3, 1000))),
-        "spark": PlayedSpark(draw(st.integers(0, 99)), twice=draw(st.integers(0, 5)) == 0),
-    }
-
-
-def check_random_queries(streams: int, examples: int, least_seen: set[str]) -> None:
-    totals: list[int] = []
-    steps: list[int] = []
-    seen: set[str] = set()
+def check_random_queries(streams: int, examples: int, *, row_windows: bool = False, every: bool = False) -> None:
+    """As many random queries as asked for, each in at least twenty batches where it has the rows for them."""
+    seen = Seen()
 
     @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
-    @given(cases(streams=streams), ways(), st.integers(0, 99))
-    def check(case: Case, way: dict[str, Any], seed: int) -> None:
-        tables = {name: delivered(table) for name, table in case.tables.items()}
-        query = asked(case, tables)
-        expected = answer(case.question, tables)
+    @given(cases(streams=streams, row_windows=row_windows), ways(), disorders, st.integers(0, 99), st.booleans())
+    def check(case: Case, way: Way, disorder: Disorder, seed: int, twice: bool) -> None:
+        if row_windows:
+            way = replace(way, feed="blobs")  # lanes have no end: what row windows hold back would stay
+        query, tables, twin = prepared(case, disorder)
+        arrivals = in_time(tables, jitter_us=disorder.jitter * tick_us(tables), seed=disorder.seed)
+        pushed = list(batches(tables, arrivals, max(1, len(arrivals) // (LEAST_BATCHES + 2))))
+        kept: dict[str, list[pa.Table]] = {name: [table.slice(0, 0)] for name, table in tables.items()}
+        found: Rows = Counter()
         with tempfile.TemporaryDirectory() as folder:
-            running, slice_by = played(query, Path(folder), **way)
-            found: Rows = Counter()
-            pushed = in_batches(tables, shuffled(tables, seed))
+            running = started(query, Path(folder), way, PlayedSpark(seed, twice=twice and seed % 4 == 0))
             for batch, part in enumerate(pushed):
-                found += running.run(batch, part)
+                for name, table in twin.admit(part).items():
+                    kept[name].append(table.cast(tables[name].schema))
+                found += running.run(batch, part, last=batch == len(pushed) - 1)
+        expected = reference(case.question, {name: pa.concat_tables(parts) for name, parts in kept.items()}, query)
         assert difference(found, expected.rows) == "", case.question.text
         assert type_names(running.runner.program.schema) == type_names(expected.schema), case.question.text
-        totals.append(expected.rows.total())
-        steps.append(len(pushed))
-        seen.update((slice_by, f"{way['slices']} slices", "hops" if way["hops"] else "one task", way["policy"]))
+        seen.totals.append(expected.rows.total())
+        seen.steps.append(len(pushed))
+        seen.late += twin.late.total()
+        seen.ways |= {WAYS[0] if way.hops else WAYS[1], running.way.slice_by, f"{way.slices} slices", way.policy}
 
     check()
-    assert sum(1 for total in totals if total) >= len(totals) // 8
-    assert sum(1 for count in steps if count >= LEAST_BATCHES) >= len(steps) // 4
-    assert seen >= least_seen
+    seen.check(examples, every)
+
+
+def prepared(case: Case, disorder: Disorder) -> tuple[Join, dict[str, pa.Table], Watermarks]:
+    """The query with a lateness, its tables as a feed delivers them, and who says which rows are input."""
+    tables = {name: without_dictionaries(table) for name, table in case.tables.items()}
+    lateness_us = disorder.lateness * tick_us(tables)
+    text = re.sub(r"LATENESS \d+ DAYS", f"LATENESS {lateness_us // 1000} MILLISECONDS", case.question.text)
+    query: Join = windrow.sql(text, streams=tables, time=dict.fromkeys(tables, "ts"))
+    return query, tables, Watermarks(dict.fromkeys(tables, lateness_us))
+
+
+def without_dictionaries(table: pa.Table) -> pa.Table:
+    """Parts of one table share no dictionary once they have been files."""
+    return table.set_column(table.schema.get_field_index("k"), "k", table["k"].cast(pa.string()))
 
 
 @pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("streams", [2, 3, 4])
 def test_random_queries_on_a_played_spark(streams: int) -> None:
-    check_random_queries(streams, 10, {"hops", "one task"})
+    check_random_queries(streams, 12)
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_random_queries_with_row_windows_on_a_played_spark() -> None:
+    check_random_queries(2, 12, row_windows=True)
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("interpreted")
-@pytest.mark.parametrize("streams", [2, 3, 4, 6])
-def test_many_random_queries_on_a_played_spark(streams: int) -> None:
-    every = {*(f"{count} slices" for count in SLICES), "hops", "one task", *KINDS, *POLICIES}
-    check_random_queries(streams, 200, every)
+@pytest.mark.parametrize("row_windows", [False, True], ids=["time windows", "row windows"])
+@pytest.mark.parametrize("streams", [2, 3, 4])
+def test_many_random_queries_on_a_played_spark(streams: int, row_windows: bool) -> None:
+    check_random_queries(streams, 150, row_windows=row_windows, every=True)
