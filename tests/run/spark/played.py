@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark import cloudpickle
+from pyspark.sql import DataFrame, Row
 
 from tests.oracle.duck import rows_of
 from windrow.plan.order import plan_query
@@ -31,15 +32,16 @@ from windrow.query.builder import Join
 from windrow.query.spec import QuerySpec
 from windrow.run.program import Keep, kept_columns
 from windrow.run.spark import messages, query, worker
-from windrow.run.spark.lanes import CLOCK, STREAM, Lanes
-from windrow.run.spark.query import BatchRunner, Setting
+from windrow.run.spark.blobs import LAST, Blob, Blobs, blob_batch, blobs_of
+from windrow.run.spark.lanes import CLOCK, STREAM, Arrived, Lanes
+from windrow.run.spark.query import MOST_ROWS, BatchRunner, Setting
 from windrow.run.spark.results import Output, Results, read_results
 from windrow.run.spark.state import Commit, Live, each_file
 from windrow.run.spark.upkeep import Merges
 from windrow.store import codec
 from windrow.store.files import SegmentFile
 from windrow.store.operand import time_us
-from windrow.store.storage import LocalStorage, Storage
+from windrow.store.storage import LocalStorage
 from windrow.store.tiers import FAN_IN
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -61,18 +63,18 @@ class PlayedSpark:
         self.draw = np.random.default_rng(self.seed)
         self.attempts = itertools.count()
         self.conf = SimpleNamespace(set=lambda name, value: None)
-        self.sparkContext = SimpleNamespace(getLocalProperty=lambda name: self.query_id)
+        said = {"sql.streaming.queryId": self.query_id}
+        self.sparkContext = SimpleNamespace(getLocalProperty=said.get, setLocalProperty=said.__setitem__)
 
     def run(self, task: Task, number: int, partition: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         """A task over a partition, in an attempt of its own."""
         for _ in range(2 if self.twice else 1):
             _running["task"] = (number, f"attempt{next(self.attempts)}")
-            shipped = pickle.loads(cloudpickle.dumps(task))
-            found = [codec.from_bytes(codec.to_bytes(batch)) for batch in shipped(iter(partition))]
+            found = [codec.from_bytes(codec.to_bytes(batch)) for batch in task(iter(partition))]
         assert all(batch.schema == messages.SCHEMA for batch in found)
         return found
 
-    def createDataFrame(self, rows: Iterable[Mapping[str, Any]], schema: str) -> PlayedFrame:  # noqa: N802 - Spark's
+    def createDataFrame(self, rows: Iterable[Row], schema: str) -> PlayedFrame:  # noqa: N802 - Spark's
         assert schema == messages.SPARK_SCHEMA
         return PlayedFrame(self, [[pa.RecordBatch.from_pylist([row.asDict() for row in rows], messages.SCHEMA)]])
 
@@ -90,16 +92,14 @@ class PlayedFrame:
     def unpersist(self) -> None:
         """Nothing is kept."""
 
-    def groupBy(self, column: str) -> PlayedFrame:  # noqa: N802 - Spark's name
-        assert column == STREAM
-        return self
+    def filter(self, condition: str) -> PlayedFrame:
+        assert condition == f"{STREAM} >= 0"
+        return replace(self, partitions=[[b.filter(pc.field(STREAM) >= 0) for b in part] for part in self.partitions])
 
-    def count(self) -> PlayedFrame:
-        """The frame of counts by stream: its `collect` counts them."""
-        counted: Counter[int] = Counter()
-        for batch in self._batches():
-            counted.update(batch.column(0).to_pylist())
-        return _Counts(self.sparkSession, [], counted)
+    def select(self, *names: str) -> Told:
+        """A few columns, to be collected."""
+        table = self.toArrow().select(list(names))
+        return Told(list(zip(*(column.to_pylist() for column in table.columns), strict=True)))
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         return pa.Table.from_batches(list(self._batches()))
@@ -110,8 +110,8 @@ class PlayedFrame:
 
     def mapInArrow(self, task: Task, schema: str) -> PlayedFrame:  # noqa: N802 - Spark's name
         assert schema == messages.SPARK_SCHEMA
-        run = self.sparkSession.run
-        return replace(self, partitions=[run(task, number, part) for number, part in enumerate(self.partitions)])
+        run, shipped = self.sparkSession.run, pickle.loads(cloudpickle.dumps(task))  # type: ignore[no-untyped-call]
+        return replace(self, partitions=[run(shipped, number, part) for number, part in enumerate(self.partitions)])
 
     def selectExpr(self, first: str, rest: str) -> PlayedFrame:  # noqa: N802 - Spark's name
         assert re.fullmatch(r"slice % \d+ AS task", first)
@@ -144,11 +144,29 @@ class PlayedFrame:
 
 
 @dataclass
-class _Counts(PlayedFrame):
-    counted: Counter[int]
+class Told:
+    """Rows that the driver program asks for before it plans."""
+
+    rows: list[Any]
 
     def collect(self) -> list[Any]:
-        return list(self.counted.items())
+        return self.rows
+
+
+@dataclass(frozen=True)
+class PlayedLanes(Lanes):
+    """Lanes, counted and cut without Spark's SQL."""
+
+    def arrived(self, frame: Any) -> Arrived:
+        counted = Counter(frame.toArrow().column(STREAM).to_pylist())
+        return Arrived({name: counted[number] for number, name in enumerate(self.names)})
+
+    def cuts(self, frame: Any, times: Mapping[str, str], parts: int) -> tuple[int, ...]:
+        found: list[int] = []
+        for name, table in self.tables(iter(frame.toArrow().to_batches())):
+            found += pa.chunked_array(map(time_us, table[times[name]].chunks), pa.int64()).drop_null().to_pylist()
+        found.sort()
+        return tuple(sorted({found[len(found) * number // parts] for number in range(1, parts)} if found else ()))
 
 
 _running: dict[str, tuple[int, str]] = {}
@@ -159,7 +177,7 @@ def attempt_of() -> tuple[int, str]:
     return _running["task"]
 
 
-def lanes_of(schemas: Mapping[str, pa.Schema]) -> Lanes:
+def lanes_of(schemas: Mapping[str, pa.Schema]) -> PlayedLanes:
     """Lanes by type, for frames of these schemas."""
     columns = []
     for schema in schemas.values():
@@ -169,7 +187,7 @@ def lanes_of(schemas: Mapping[str, pa.Schema]) -> Lanes:
             taken[str(each.type)] += 1
             held[each.name] = f"{each.type} {taken[str(each.type)]}"
         columns.append(held)
-    return Lanes(tuple(schemas), tuple(columns))
+    return PlayedLanes(tuple(schemas), tuple(columns))
 
 
 def in_lanes(lanes: Lanes, tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -182,69 +200,85 @@ def in_lanes(lanes: Lanes, tables: Mapping[str, pa.Table]) -> pa.Table:
     return pa.concat_tables(found, promote_options="default")
 
 
+def in_blobs(blobs: Blobs, tables: Mapping[str, pa.Table], times: Mapping[str, str], last: bool) -> pa.Table:
+    """The rows of all streams as blobs of a few rows, with the signs."""
+    found = [Blob(CLOCK, 0), *([Blob(LAST, 0)] if last else [])]
+    for number, name in enumerate(blobs.names):
+        if name in tables and len(tables[name]):
+            found += blobs_of(tables[name], number, times[name], largest_bytes=max(1, tables[name].nbytes // 3))
+    return pa.Table.from_batches([blob_batch(found)])
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a query runs: `hops` in a task a slice, or all in one task; `fan_in` segments of a level are merged at once
+    (None: as in earnest).
+    """
+
+    slices: int = 1
+    slice_by: str = "time"
+    hops: bool = True
+    policy: str = "timestamp"
+    keep: Keep = "used"
+    feed: Literal["lanes", "blobs"] = "lanes"
+    fan_in: int | None = None
+    most_rows: int = MOST_ROWS
+
+
 class Played:
-    """A query on a played Spark. `hops` says which way batches run: in a task a slice, or all in one."""
+    """A query on a played Spark; `setting` are fields of `Setting` that differ."""
 
     def __init__(
-        self,
-        join: Join,
-        folder: Path,
-        *,
-        slices: int = 1,
-        slice_by: str = "auto",
-        hops: bool = True,
-        policy: str = "timestamp",
-        keep: Keep = "used",
-        fan_in: int | None = None,
-        spark: PlayedSpark | None = None,
-        **setting: Any,
+        self, join: Join, folder: Path, way: Way | None = None, spark: PlayedSpark | None = None, **setting: Any
     ) -> None:
-        self.spec = join.spec()
-        self.spark = spark or PlayedSpark()
-        self.hops, self.fan_in = hops, fan_in
-        self.storage: Storage = setting.pop("storage", LocalStorage(folder))
+        self.spec, self.way, self.spark = join.spec(), way or Way(), spark or PlayedSpark()
+        self.storage = LocalStorage(folder)
         schemas = {s.name: join.sources[s.source].schema for s in self.spec.streams}
-        kept = {name: [c.name for c in kept_columns(self.spec, name, keep)] for name in schemas}
-        self.lanes = lanes_of(
-            {name: pa.schema([schema.field(c) for c in kept[name]]) for name, schema in schemas.items()}
-        )
+        keep = self.way.keep
+        self.kept = {name: [c.name for c in kept_columns(self.spec, name, keep)] for name in schemas}
+        laid = {name: pa.schema([schema.field(c) for c in self.kept[name]]) for name, schema in schemas.items()}
+        self.feed: PlayedLanes | Blobs = lanes_of(laid) if self.way.feed == "lanes" else Blobs(tuple(laid))
         self.found: dict[int, list[pa.Table]] = {}
         self.merged = 0
+        plan = plan_query(self.spec, policy=self.way.policy, slices=self.way.slices, slice_by=self.way.slice_by)
         self.setting = Setting(
-            spec=self.spec,
-            plan=plan_query(self.spec, policy=policy, slices=slices, slice_by=slice_by),
+            self.spec,
+            plan,
             arrow_types={c: schemas[s.name].field(c.name).type for s in self.spec.streams for c in s.columns},
             storage=self.storage,
-            lanes=self.lanes,
-            output=setting.pop("output", Output(self.storage, "arrow")),
+            feed=self.feed,
+            output=Output(self.storage, "arrow"),
             sink=self._sink,
-            max_ahead_us=setting.pop("max_ahead_us", None),
+            max_ahead_us=None,
             keep=keep,
-            **setting,
+            most_rows=self.way.most_rows,
         )
-        self.runner = BatchRunner(self.setting)
+        self.restart(**setting)
 
     def restart(self, **changed: Any) -> None:
         """Another driver program on the same state."""
         self.setting = replace(self.setting, **changed)
         self.runner = BatchRunner(self.setting)
 
-    def frame(self, pushed: Mapping[str, pa.Table]) -> PlayedFrame:
+    def frame(self, pushed: Mapping[str, pa.Table], last: bool = False) -> PlayedFrame:
         """A micro-batch of these rows by the names of streams, in two partitions."""
-        rows = in_lanes(self.lanes, {s.name: pushed[s.source] for s in self.spec.streams if s.source in pushed})
+        tables = {s.name: pushed[s.source].select(self.kept[s.name]) for s in self.spec.streams if s.source in pushed}
+        if isinstance(self.feed, Blobs):
+            rows = in_blobs(self.feed, tables, {s.name: s.time for s in self.spec.streams}, last)
+        else:
+            rows = in_lanes(self.feed, tables)
         mixed = rows.take(pa.array(self.spark.draw.permutation(len(rows)))).combine_chunks()
         halves = (mixed.slice(0, len(mixed) // 2), mixed.slice(len(mixed) // 2))
         return PlayedFrame(self.spark, [half.to_batches(max_chunksize=9) for half in halves])
 
-    def run(self, batch: int, pushed: Mapping[str, pa.Table]) -> Rows:
-        """One micro-batch: the rows the sink gets."""
+    def run(self, batch: int, pushed: Mapping[str, pa.Table], last: bool = False) -> Rows:
+        """One micro-batch: the rows the sink gets; `last` (in blobs) says that no input follows."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(worker, "attempt_of", attempt_of)
-            patch.setattr(query, "cuts_of", _cuts_of)
-            patch.setattr(query, "ONE_TASK_SECONDS", -1.0 if self.hops else float("inf"))
-            if self.fan_in is not None:
+            patch.setattr(query, "ONE_TASK_SECONDS", -1.0 if self.way.hops else float("inf"))
+            if self.way.fan_in is not None:
                 patch.setattr(query, "merges_of", self._merges_of)
-            self.runner.run(self.frame(pushed), batch)
+            self.runner.run(cast(DataFrame, self.frame(pushed, last)), batch)
         return self.rows(batch)
 
     @property
@@ -268,7 +302,7 @@ class Played:
         for place, streams in live.items():
             for name, files in streams.items():
                 tiers = [[f.name for f in files if f.level == level] for level in {file.level for file in files}]
-                groups = [tier for tier in tiers if len(tier) >= (self.fan_in or FAN_IN)]
+                groups = [tier for tier in tiers if len(tier) >= (self.way.fan_in or FAN_IN)]
                 self.merged += sum(map(len, groups))
                 if groups:
                     found.setdefault(place, {})[name] = groups
@@ -280,12 +314,3 @@ class Played:
         table = pa.concat_tables([pa.Table.from_batches(read, schema), *results.inline])
         assert len(table) == results.rows
         self.found.setdefault(batch, []).append(table)
-
-
-def _cuts_of(frame: PlayedFrame, lanes: Lanes, times: Mapping[str, str], parts: int) -> tuple[int, ...]:
-    """As `lanes.cuts_of`, by a sort."""
-    found: list[int] = []
-    for name, table in lanes.tables(frame._batches()):
-        found += pc.drop_null(pa.chunked_array(map(time_us, table[times[name]].chunks))).to_pylist()
-    found.sort()
-    return tuple(sorted({found[len(found) * number // parts] for number in range(1, parts)} if found else ()))

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import windrow
 from tests.oracle.duck import rows_of
 from tests.oracle.tables import table_of
-from tests.run.spark.played import Played, PlayedSpark, Rows
+from tests.run.spark.played import Played, PlayedSpark, Rows, Way
 from windrow.query.builder import Join
 from windrow.run.admit import Counts
 from windrow.run.spark import worker
-from windrow.run.spark.messages import KEPT, PROBE, STORE, Message
-from windrow.run.spark.results import Output, ResultFile, read_results
+from windrow.run.spark.messages import DONE, KEPT, PROBE, STORE, Message
+from windrow.run.spark.results import Output, ResultFile
 from windrow.run.spark.worker import enter, hop, whole
 from windrow.store.storage import LocalStorage
 
@@ -87,7 +91,7 @@ def test_every_batch_gives_the_rows_of_the_join_in_one_process(
     question: str, slices: int, policy: str, hops: bool, tmp_path: Path
 ) -> None:
     query = joined(QUESTIONS[question])
-    played = Played(query, tmp_path, slices=slices, policy=policy, hops=hops, fan_in=2)
+    played = Played(query, tmp_path, Way(slices, policy=policy, hops=hops, fan_in=2))
     expected, counts = in_process(query)
     for batch, tables in enumerate(batches_of(query.sources)):
         assert played.run(batch, tables) == expected[batch], batch
@@ -102,18 +106,21 @@ def test_ways_and_slicings_may_change_from_batch_to_batch(tmp_path: Path) -> Non
     """Segments that one task wrote for all slices are read slice by slice, and the other way round."""
     query = joined(THREE)
     expected, _ = in_process(query)
-    played = Played(query, tmp_path, slices=3, fan_in=3)
+    played = Played(query, tmp_path, Way(3, fan_in=3))
     for batch, tables in enumerate(batches_of(query.sources)):
-        played.hops = batch % 3 != 1
+        played.way = replace(played.way, hops=batch % 3 != 1)
         assert played.run(batch, tables) == expected[batch], batch
     assert set(played.spark.tasks) == {1, 3}
 
 
 @pytest.mark.parametrize("hops", [True, False], ids=["by slice", "in one task"])
+@pytest.mark.parametrize("feed", ["lanes", "blobs"])
 @pytest.mark.parametrize("question", ["two", "three", "rows"])
-def test_parts_of_a_batch_give_the_rows_of_the_whole(question: str, hops: bool, tmp_path: Path) -> None:
+def test_parts_of_a_batch_give_the_rows_of_the_whole(
+    question: str, hops: bool, feed: Literal["lanes", "blobs"], tmp_path: Path
+) -> None:
     query = joined(QUESTIONS[question])
-    played = Played(query, tmp_path, slices=2, hops=hops, fan_in=2, most_rows=15)
+    played = Played(query, tmp_path, Way(2, hops=hops, fan_in=2, most_rows=15, feed=feed))
     expected, counts = in_process(query)
     for batch, tables in enumerate(batches_of(query.sources)):
         assert played.run(batch, tables) == expected[batch], batch
@@ -127,7 +134,7 @@ def test_parts_of_a_batch_give_the_rows_of_the_whole(question: str, hops: bool, 
 @pytest.mark.parametrize("slices", [1, 5])
 def test_merges_lose_no_rows(slices: int, tmp_path: Path) -> None:
     query = joined(THREE.replace("WINDOW a 7 SECONDS, b 2 SECONDS, c 5 SECONDS", "WINDOW 1 DAYS"))
-    played = Played(query, tmp_path, slices=slices, fan_in=2)
+    played = Played(query, tmp_path, Way(slices, fan_in=2))
     for batch, tables in enumerate(batches_of(query.sources)):
         played.run(batch, tables)
         entered = {name: c.rows - c.late - c.bad - c.ahead - c.filtered for name, c in counts_of(played).items()}
@@ -146,7 +153,7 @@ def test_merges_lose_no_rows(slices: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("question", ["three", "rows"])
 def test_tasks_that_run_twice_are_heard_once(question: str, hops: bool, tmp_path: Path) -> None:
     query = joined(QUESTIONS[question])
-    played = Played(query, tmp_path, slices=2, hops=hops, fan_in=2, spark=PlayedSpark(twice=True))
+    played = Played(query, tmp_path, Way(2, hops=hops, fan_in=2), PlayedSpark(twice=True))
     expected, counts = in_process(query)
     for batch, tables in enumerate(batches_of(query.sources)):
         assert played.run(batch, tables) == expected[batch], batch
@@ -158,7 +165,7 @@ def test_tasks_that_run_twice_are_heard_once(question: str, hops: bool, tmp_path
 
 def test_what_failed_attempts_left_behind_is_swept_by_a_restart(tmp_path: Path) -> None:
     query = joined(TWO)
-    played = Played(query, tmp_path, slices=2, spark=PlayedSpark(twice=True))
+    played = Played(query, tmp_path, Way(2), PlayedSpark(twice=True))
     batches = batches_of(query.sources)
     for batch in range(6):
         played.run(batch, batches[batch])
@@ -174,7 +181,7 @@ def test_what_failed_attempts_left_behind_is_swept_by_a_restart(tmp_path: Path) 
 
 def test_partial_results_go_only_where_their_matches_can_be(tmp_path: Path) -> None:
     query = joined(TIMES.replace("20 SECONDS", "60 SECONDS"))
-    played = Played(query, tmp_path, slices=5, slice_by="time")
+    played = Played(query, tmp_path, Way(5))
     rows = plain_keys(table_of(40, 1, span=0))
     sent = sent_by(played, {"s": rows})
     assert len({message.slice for message in sent if message.kind == STORE}) == 1
@@ -184,7 +191,7 @@ def test_partial_results_go_only_where_their_matches_can_be(tmp_path: Path) -> N
 @pytest.mark.parametrize("slice_by", ["hash", "range"])
 def test_rows_are_kept_on_one_slice_each_by_what_the_plan_says(slice_by: str, tmp_path: Path) -> None:
     text = TWO.replace("a.i32 <> b.i64", "a.i32 = b.i64")
-    played = Played(joined(text), tmp_path, slices=4, slice_by=slice_by)
+    played = Played(joined(text), tmp_path, Way(4, slice_by))
     rows = plain_keys(table_of(60, 1))
     sent = sent_by(played, {"s": rows, "t": rows})
     kept = [message for message in sent if message.kind == STORE]
@@ -202,7 +209,13 @@ def pairs(rows: pa.Table, key: str) -> Iterable[tuple[Any, Any]]:
 def job_of(played: Played, **changed: Any) -> worker.Job:
     """The job of the first batch."""
     runner = played.runner
-    plan = {"now_us": 0, "order": None, "tasks": played.setting.plan.slices.count, "cuts": (), "merges": {}}
+    plan: dict[str, Any] = {
+        "now_us": 0,
+        "order": None,
+        "tasks": played.setting.plan.slices.count,
+        "last": False,
+        "merges": {},
+    }
     return replace(runner._job(0, 0, (None, None), plan, runner._entrance(0), {}), **changed)
 
 
@@ -214,28 +227,32 @@ def sent_by(played: Played, pushed: Mapping[str, pa.Table]) -> list[Message]:
     return [Message(**row) for batch in found for row in batch.to_pylist()]
 
 
+def numbered(name: str) -> tuple[int, str]:
+    return 0, name
+
+
 def test_two_attempts_agree_in_all_but_the_names_of_files(tmp_path: Path) -> None:
-    played = Played(joined(TWO), tmp_path, slices=2)
+    played = Played(joined(TWO), tmp_path, Way(2))
     tables = batches_of(["s", "t"])[0]
     (part,) = played.frame(tables).coalesce(1).partitions
     job = job_of(played)
     attempts = []
     for name in ("first", "second"):
-        found = [Message(**row) for batch in whole(job, lambda n=name: (0, n))(iter(part)) for row in batch.to_pylist()]
-        attempts.append(found)
+        batches = whole(job, partial(numbered, name))(iter(part))
+        attempts.append([Message(**row) for batch in batches for row in batch.to_pylist()])
     assert [(m.slice, m.kind, m.path, m.rows) for m in attempts[0]] == [
         (m.slice, m.kind, m.path, m.rows) for m in attempts[1]
     ]
     files = [{json.loads(m.payload)["file"]["name"] for m in found if m.kind == KEPT} for found in attempts]
     assert len(files[0]) == len(files[1]) >= 3
     assert not files[0] & files[1]
-    (results, again) = ([m.payload for m in found if m.kind not in (KEPT, worker.DONE)] for found in attempts)
+    (results, again) = ([m.payload for m in found if m.kind not in (KEPT, DONE)] for found in attempts)
     assert results == again
 
 
 def test_a_task_looks_after_the_slices_of_its_number(tmp_path: Path) -> None:
     """Fewer tasks than slices: each has several, also those that nobody wrote to."""
-    played = Played(joined(TWO), tmp_path, slices=4, slice_by="time")
+    played = Played(joined(TWO), tmp_path, Way(4))
     job = job_of(played, tasks=2)
     merging = replace(job, merges={3: {"a": ((),)}}, live={3: {"a": ()}})
     with pytest.raises(ValueError, match="at least one"):  # a merge of nothing cannot be
@@ -243,32 +260,32 @@ def test_a_task_looks_after_the_slices_of_its_number(tmp_path: Path) -> None:
     assert [len(batch) for batch in hop(merging, 0, lambda: (0, "first"))(iter([]))]
 
 
-def test_rows_that_do_not_enter_are_set_aside_in_files(tmp_path: Path) -> None:
-    query = joined(TWO)
-    aside = Output(LocalStorage(tmp_path / "aside"), "parquet")
-    played = Played(query, tmp_path / "state", slices=2, hops=False, aside=aside)
-    reasons: dict[str, int] = {}
+class Aside:
+    """Takes what was set aside, as `windrow.run.spark.aside.Aside` does on Spark."""
+
+    def __init__(self, folder: Path) -> None:
+        self.output = Output(LocalStorage(folder), "parquet")
+        self.reasons: Counter[str] = Counter()
+
+    def deliver(self, files: Mapping[str, Sequence[ResultFile]], batch: int) -> None:
+        for stream, staged in files.items():
+            for file in staged:
+                table = pq.read_table(self.output.storage.fetch(file.name))
+                assert len(table) == file.rows
+                assert table.schema.names[0] == "ts"
+                self.reasons.update(f"{stream} {reason}" for reason in table["set_aside_because"].to_pylist())
+
+
+@pytest.mark.parametrize("hops", [True, False], ids=["by slice", "in one task"])
+def test_rows_that_do_not_enter_are_set_aside_in_files(hops: bool, tmp_path: Path) -> None:
+    query, aside = joined(TWO), Aside(tmp_path / "aside")
+    played = Played(query, tmp_path / "state", Way(2, hops=hops), aside=aside)
     for batch, tables in enumerate(batches_of(query.sources)):
         played.run(batch, tables)
-    for name in aside.storage.list():
-        stream = name.split("-")[1]
-        schema = windrow_schema(aside.storage, name)
-        file = ResultFile(name, 0, 0)
-        for found in read_results(aside.storage, schema, file):
-            assert {"ts", "id", "set_aside_because"} - {"id"} <= set(found.schema.names)
-            for reason in found.column("set_aside_because").to_pylist():
-                reasons[f"{stream} {reason}"] = reasons.get(f"{stream} {reason}", 0) + 1
-    counts = counts_of(played)
-    expected = {f"{name} late": c.late for name, c in counts.items()}
-    expected |= {f"{name} bad time": c.bad for name, c in counts.items()}
-    assert {name: n for name, n in expected.items() if n} == reasons
-    assert sum(expected.values()) > 20
-
-
-def windrow_schema(storage: LocalStorage, name: str) -> pa.Schema:
-    import pyarrow.parquet as pq
-
-    return pq.read_schema(storage.fetch(name))
+    expected = Counter({f"{name} late": counts.late for name, counts in counts_of(played).items()})
+    expected.update({f"{name} bad time": counts.bad for name, counts in counts_of(played).items()})
+    assert aside.reasons == expected
+    assert min(expected.values()) > 5
 
 
 def test_an_attempt_outside_of_spark_has_a_name() -> None:
@@ -278,8 +295,8 @@ def test_an_attempt_outside_of_spark_has_a_name() -> None:
 def test_the_garbage_collector_is_spared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     monkeypatch.setattr(worker, "_spared", False)
-    monkeypatch.setattr(worker.gc, "collect", lambda: calls.append("collect"))
-    monkeypatch.setattr(worker.gc, "freeze", lambda: calls.append("freeze"))
+    monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
     worker.spare_collector()
     worker.spare_collector()
     assert calls == ["collect", "freeze"]
@@ -289,7 +306,7 @@ def test_seeds_of_the_draw_change_the_order_only(tmp_path: Path) -> None:
     query = joined(THREE)
     found = []
     for seed in range(3):
-        played = Played(query, tmp_path / str(seed), slices=3, spark=PlayedSpark(seed))
+        played = Played(query, tmp_path / str(seed), Way(3), PlayedSpark(seed))
         found.append([played.run(batch, tables) for batch, tables in enumerate(batches_of(query.sources)[:4])])
     assert found[0] == found[1] == found[2]
     assert np.sum([rows.total() for rows in found[0]]) > 10
