@@ -11,8 +11,9 @@ Row windows are the same on another clock: `newest_clock[l]` and `dies_clock[l]`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -55,22 +56,74 @@ class View:
         return gather_arrow([segment.columns[place] for segment in self.segments], handles)
 
 
-@dataclass
-class Partial:
-    """Rows of partial results. `turn_us` is the event time of the driver's row, which gives the result its position."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The times of partial rows: `turn_us` is the event time of the driver's row, which gives a result its position."""
 
-    views: Mapping[str, View]
-    handles: Mapping[str, Array]
     turn_us: Array
     newest_us: Array
     dies_us: Array
     newest_clock: Mapping[str, Array]
     dies_clock: Mapping[str, Array]
+
+    def pick(self, rows: Array) -> Times:
+        """Those of some of the rows."""
+        return Times(
+            self.turn_us[rows],
+            self.newest_us[rows],
+            self.dies_us[rows],
+            {name: clock[rows] for name, clock in self.newest_clock.items()},
+            {name: clock[rows] for name, clock in self.dies_clock.items()},
+        )
+
+    def extend(self, stream: Stream, probes: Array, times_us: Array, clocks: Mapping[str, Array]) -> Times:
+        """Those of the rows `probes`, each with one more member."""
+        dies_us, dies_clock = ends(stream, times_us, clocks)
+        return Times(
+            self.turn_us[probes],
+            np.maximum(self.newest_us[probes], times_us),
+            np.minimum(self.dies_us[probes], dies_us),
+            {clock: np.maximum(held[probes], clocks[clock]) for clock, held in self.newest_clock.items()},
+            {clock: np.minimum(held[probes], dies_clock[clock]) for clock, held in self.dies_clock.items()},
+        )
+
+
+@dataclass
+class Partial:
+    """Rows of partial results. Their times are computed when asked for: who delivers results mostly does not."""
+
+    views: Mapping[str, View]
+    handles: Mapping[str, Array]
+    times_of: Callable[[], Times]
     whole: Segment | None = None
     _found: dict[Expression, Operand] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.turn_us)
+        return len(next(iter(self.handles.values())))
+
+    @cached_property
+    def times(self) -> Times:
+        return self.times_of()
+
+    @property
+    def turn_us(self) -> Array:
+        return self.times.turn_us
+
+    @property
+    def newest_us(self) -> Array:
+        return self.times.newest_us
+
+    @property
+    def dies_us(self) -> Array:
+        return self.times.dies_us
+
+    @property
+    def newest_clock(self) -> Mapping[str, Array]:
+        return self.times.newest_clock
+
+    @property
+    def dies_clock(self) -> Mapping[str, Array]:
+        return self.times.dies_clock
 
     def find(self, expression: Expression) -> Operand | None:
         """The values of a leaf or column of a member; None for what has to be computed."""
@@ -122,33 +175,16 @@ class Partial:
 
     def pick(self, rows: Array) -> Partial:
         """Some of the rows."""
-        return Partial(
-            self.views,
-            {name: handles[rows] for name, handles in self.handles.items()},
-            self.turn_us[rows],
-            self.newest_us[rows],
-            self.dies_us[rows],
-            {name: clock[rows] for name, clock in self.newest_clock.items()},
-            {name: clock[rows] for name, clock in self.dies_clock.items()},
-        )
+        handles = {name: handles[rows] for name, handles in self.handles.items()}
+        return Partial(self.views, handles, lambda: self.times.pick(rows))
 
     def extend(
         self, view: View, probes: Array, handles: Array, times_us: Array, clocks: Mapping[str, Array]
     ) -> Partial:
         """The rows `probes`, each with one more member."""
-        name = view.stream.name
         members = {member: held[probes] for member, held in self.handles.items()}
-        members[name] = handles
-        dies_us, dies_clock = ends(view.stream, times_us, clocks)
-        return Partial(
-            self.views,
-            members,
-            self.turn_us[probes],
-            np.maximum(self.newest_us[probes], times_us),
-            np.minimum(self.dies_us[probes], dies_us),
-            {clock: np.maximum(held[probes], clocks[clock]) for clock, held in self.newest_clock.items()},
-            {clock: np.minimum(held[probes], dies_clock[clock]) for clock, held in self.dies_clock.items()},
-        )
+        members[view.stream.name] = handles
+        return Partial(self.views, members, lambda: self.times.extend(view.stream, probes, times_us, clocks))
 
 
 def ends(stream: Stream, times_us: Array, clocks: Mapping[str, Array]) -> tuple[Array, dict[str, Array]]:
@@ -178,7 +214,5 @@ def first_partial(views: Mapping[str, View], name: str, segment: Segment) -> Par
     number = len(view.stored)
     dies_us, dies_clock = ends(view.stream, segment.time_us, segment.clocks)
     handles = handles_of(number, np.arange(len(segment)))
-    return Partial(
-        views, {name: handles}, segment.time_us, segment.time_us, dies_us, dict(segment.clocks), dies_clock,
-        whole=segment
-    )  # fmt: skip
+    times = Times(segment.time_us, segment.time_us, dies_us, dict(segment.clocks), dies_clock)
+    return Partial(views, {name: handles}, lambda: times, whole=segment)

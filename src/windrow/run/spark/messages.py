@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from windrow.probe.gather import gather, handles_of
 from windrow.query.expression import Column
-from windrow.run.partial import Partial, View
+from windrow.run.partial import Partial, Times, View
 from windrow.run.program import Program
 from windrow.store.codec import from_batch, to_batch
 from windrow.store.operand import Array, from_arrow
@@ -101,15 +101,14 @@ def bytes_partial(data: bytes | pa.Buffer, program: Program, views: Mapping[str,
         segment = from_batch(rows, program.part(name, tuple(rows.schema.names)))
         seen[name] = View(program.spec.stream(name), (segment,), None)
         handles[name] = handles_of(0, arrays[f"member {name}"])
-    return Partial(
-        seen,
-        handles,
+    times = Times(
         arrays["turn"],
         arrays["newest"],
         arrays["dies"],
         {name[7:]: array for name, array in arrays.items() if name.startswith("newest ")},
         {name[5:]: array for name, array in arrays.items() if name.startswith("dies ")},
     )
+    return Partial(seen, handles, lambda: times)
 
 
 def _next_batch(source: pa.BufferReader) -> pa.RecordBatch:
