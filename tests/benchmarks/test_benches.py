@@ -29,10 +29,21 @@ SIZES: dict[str, tuple[Any, int]] = {
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }
 
+ON_SPARK = {"spark_join": 1, "spark_batch": 1, "spark_results": 2, "spark_window": 3}
+
 
 def test_every_bench_is_tried() -> None:
     files = Path(benchmarks.__path__[0]).glob("bench_*.py")
-    assert {path.stem.removeprefix("bench_") for path in files} == set(SIZES)
+    assert {path.stem.removeprefix("bench_") for path in files} == {*SIZES, *ON_SPARK}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "expected"), ON_SPARK.items())
+def test_a_bench_on_spark_runs(name: str, expected: int) -> None:
+    """In a process of its own, which starts and stops Spark."""
+    rows = importlib.import_module(f"benchmarks.bench_{name}").run(quick=True)
+    assert len(rows) == expected
+    assert all(set(row) == FIELDS for row in rows)
 
 
 @pytest.mark.parametrize("name", SIZES)
