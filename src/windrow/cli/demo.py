@@ -200,6 +200,7 @@ def _close(running: RunningJoin, seen: Seen, sample: Sample, console: Console) -
     for row in sample.rows:
         line("  result: " + ", ".join(f"{name} {value}" for name, value in row.items()))
     for each in running.explain().splitlines():
-        line(f"  {each}")
+        if " probes " in each:
+            line(f"  {each}")
     line("")
     line(NEXT_STEPS)

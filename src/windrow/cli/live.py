@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 RATE_SPAN_S = 5.0
+"""Rates are over the moments of so many seconds, and at least the last two."""
 PLAIN_LINES = 4
 
 
@@ -57,7 +58,7 @@ class LiveTable:
     def show(self, moment: Moment) -> None:
         """The join as it is now."""
         self._recent.append(moment)
-        while self._recent[0].at_s < moment.at_s - RATE_SPAN_S:
+        while len(self._recent) > 2 and self._recent[1].at_s <= moment.at_s - RATE_SPAN_S:
             self._recent.popleft()
         if self._live is not None:
             self._live.update(Group(self._table(moment), Text(self._totals(moment))), refresh=True)
