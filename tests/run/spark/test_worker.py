@@ -84,8 +84,11 @@ def counts_of(played: Played) -> dict[str, Counts]:
     return {name: Counts(**gate.counts) for name, gate in played.state.gates.items()}
 
 
-@pytest.mark.parametrize("hops", [True, False], ids=["by slice", "in one task"])
-@pytest.mark.parametrize(("slices", "policy"), [(1, "timestamp"), (2, "round_robin"), (5, "timestamp")])
+@pytest.mark.parametrize(
+    ("slices", "policy", "hops"),
+    [(1, "timestamp", True), (2, "round_robin", False), (5, "timestamp", True)],
+    ids=["one slice", "one task", "by slice"],
+)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_batch_gives_the_rows_of_the_join_in_one_process(
     question: str, slices: int, policy: str, hops: bool, tmp_path: Path
