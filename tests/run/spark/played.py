@@ -64,7 +64,9 @@ class PlayedSpark:
         self.attempts = itertools.count()
         self.conf = SimpleNamespace(set=lambda name, value: None)
         said = {"sql.streaming.queryId": self.query_id}
-        self.sparkContext = SimpleNamespace(getLocalProperty=said.get, setLocalProperty=said.__setitem__)
+        self.sparkContext = SimpleNamespace(
+            master="local[1]", getLocalProperty=said.get, setLocalProperty=said.__setitem__
+        )
 
     def run(self, task: Task, number: int, partition: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         """A task over a partition, in an attempt of its own."""
