@@ -35,7 +35,7 @@ def rows(*ids: int) -> pa.RecordBatch:
 
 def staged(sink: FolderSink, attempt: str, *ids: int) -> ResultFile:
     """What one attempt of a task stages."""
-    written = write_results(Output(sink.staging, sink.form), f"results/{attempt}", SCHEMA, [rows(*ids)])
+    written = write_results(Output(sink.staging, sink.form), f"results/{attempt}", SCHEMA, [rows(*ids)], inline_bytes=0)
     assert isinstance(written, ResultFile)
     return written
 
