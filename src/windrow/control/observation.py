@@ -12,9 +12,12 @@ tasks tell them to the driver program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +47,28 @@ class PathTally:
     """What some of a driver's rows did: `drivers` rows, their steps, and where the members of `results` lay.
 
     `lags` holds for each step the number of results by lag bin (`windrow.plan.bins`) of the member that step found. Of
-    many results only some are looked at, each standing for `1 / share` of them, so the numbers need not be whole.
+    many results only some are looked at, each standing for `1 / share` of them, so the numbers need not be whole. Of
+    the results of sampled rows, `missed` would have escaped the driver's other rows, `missed_lags` says where.
+    `behind` counts for each step stored rows newer than the driver's.
     """
 
     drivers: int = 0
     results: int = 0
     steps: tuple[StepTally, ...] = ()
     lags: tuple[tuple[float, ...], ...] = ()
+    missed: float = 0.0
+    missed_lags: tuple[tuple[float, ...], ...] = ()
+    behind: tuple[int, ...] = ()
 
     def __add__(self, other: PathTally) -> PathTally:
-        if not self.steps:
-            return other if other.steps else PathTally(self.drivers + other.drivers, self.results + other.results)
-        if not other.steps:
-            return other + self if other.drivers or other.results else self
         return PathTally(
             self.drivers + other.drivers,
             self.results + other.results,
-            tuple(one + two for one, two in zip(self.steps, other.steps, strict=True)),
-            tuple(
-                tuple(a + b for a, b in zip(one, two, strict=True))
-                for one, two in zip(self.lags, other.lags, strict=True)
-            ),
+            tuple(one + two for one, two in _paired(self.steps, other.steps, StepTally())),
+            _by_bin(self.lags, other.lags),
+            self.missed + other.missed,
+            _by_bin(self.missed_lags, other.missed_lags),
+            tuple(one + two for one, two in _paired(self.behind, other.behind, 0)),
         )
 
 
@@ -73,7 +77,7 @@ NO_PATH = PathTally()
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What probing did: for each driver the rows that were sampled, and all others."""
+    """What probing did: for each path (by its name) the rows that were sampled, and all others."""
 
     sampled: Mapping[str, PathTally] = field(default_factory=dict)
     others: Mapping[str, PathTally] = field(default_factory=dict)
@@ -109,7 +113,8 @@ class Observation:
     """One batch: what arrived, what was joined, how long it took, and what waits.
 
     `now_s` is the batch clock, `span_s` the time since the batch before: what the batch had to keep up with. It kept
-    the processor busy for `busy_s`. `waiting` counts rows that had arrived but are not in it, stream by stream.
+    the processor busy for `busy_s`. `waiting` counts rows that had arrived but are not in it, stream by stream;
+    `merged` rows were copied into merged segments.
     """
 
     batch: int
@@ -120,6 +125,7 @@ class Observation:
     joined: Joined
     waiting: Mapping[str, int] = field(default_factory=dict)
     results: int = 0
+    merged: int = 0
 
     def to_values(self) -> dict[str, Any]:
         """As values that JSON knows."""
@@ -128,7 +134,7 @@ class Observation:
     @staticmethod
     def from_values(values: Mapping[str, Any]) -> Observation:
         """What `to_values` gave, after a way through JSON or not."""
-        rest = {name: values[name] for name in ("batch", "now_s", "span_s", "busy_s", "results")}
+        rest = {name: values[name] for name in ("batch", "now_s", "span_s", "busy_s", "results", "merged")}
         arrivals = {name: Arrival(**held) for name, held in values["arrivals"].items()}
         return Observation(
             **rest, arrivals=arrivals, joined=Joined.from_values(values["joined"]), waiting=dict(values["waiting"])
@@ -148,6 +154,15 @@ def _added(one: Mapping[str, PathTally], two: Mapping[str, PathTally]) -> dict[s
     return {name: one.get(name, NO_PATH) + two.get(name, NO_PATH) for name in names}
 
 
+def _paired(one: Sequence[T], two: Sequence[T], nothing: T) -> Iterator[tuple[T, T]]:
+    return zip_longest(one, two, fillvalue=nothing)
+
+
+def _by_bin(one: Sequence[Sequence[float]], two: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    pairs = _paired(one, two, ())
+    return tuple(tuple(a + b for a, b in _paired(first, second, 0.0)) for first, second in pairs)
+
+
 def _paths(values: Mapping[str, Any]) -> dict[str, PathTally]:
     return {
         name: PathTally(
@@ -155,6 +170,9 @@ def _paths(values: Mapping[str, Any]) -> dict[str, PathTally]:
             held["results"],
             tuple(StepTally(**step) for step in held["steps"]),
             tuple(tuple(found) for found in held["lags"]),
+            held["missed"],
+            tuple(tuple(found) for found in held["missed_lags"]),
+            tuple(held["behind"]),
         )
         for name, held in values.items()
     }

@@ -29,9 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.errors import PlanError
+from windrow.query.spec import QuerySpec
 
 Lags = tuple[tuple[int, int], ...]
 """Ranges of lags, ascending and apart from each other; each from its first up to, not including, its second number."""
+
+FAR = 2**62
+"""A negative lag further than any."""
 
 MOST_BINS = 20
 """More basic windows cost more to choose from than they gain (the paper's section VI-B.4)."""
@@ -50,7 +54,9 @@ class Bins:
 
     def __post_init__(self) -> None:
         if self.window < 0 or self.behind < 0 or self.count < 1 or not 0 <= self.behind_count <= self.count:
-            raise PlanError(f"a window cannot be divided as {self}", hint="give 1 or more bins of a window of 0 or more")
+            raise PlanError(
+                f"a window cannot be divided as {self}", hint="give 1 or more bins of a window of 0 or more"
+            )
 
     @cached_property
     def edges(self) -> NDArray[np.int64]:
@@ -59,9 +65,7 @@ class Bins:
         ahead = [self.window * k // count for k in range(count)]
         width = max(1, self.window // count)
         behind = [] if self.behind_count == 0 or self.behind == 0 else [-self.behind]
-        for k in range(self.behind_count - 1, 0, -1):
-            if -k * width > -self.behind:
-                behind.append(-k * width)
+        behind.extend(-k * width for k in range(self.behind_count - 1, 0, -1) if k * width < self.behind)
         return np.array([*behind, *ahead, self.window + 1], np.int64)
 
     @property
@@ -94,3 +98,17 @@ class Bins:
             else:
                 found.append((low, high))
         return tuple(found)
+
+
+def lag_bins(
+    spec: QuerySpec, driver: str, targets: Iterable[str], count: int, behind: bool = False
+) -> tuple[Bins, ...]:
+    """The bins of the stores on a driver's path: `count` basic windows each, and one of negative lags if `behind`."""
+    own = spec.stream(driver).window.span_us
+    windows = (spec.stream(target).window for target in targets)
+    return tuple(
+        Bins(window.span_us or 0, count, FAR if own is None else own, int(behind))
+        if window.rows is None
+        else Bins(window.rows, count, FAR, int(behind))
+        for window in windows
+    )

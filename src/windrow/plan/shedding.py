@@ -39,11 +39,15 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """A share of a driver's rows, and for each step of its path the lags they look at (None: all of them)."""
+    """A share of a driver's rows, and for each step of their path the lags they look at (None: all of them).
+
+    They take the driver's first path, or another `alternative` of the plan.
+    """
 
     share: float
     lags: tuple[Lags | None, ...]
     sampled: bool = False
+    alternative: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -51,9 +55,9 @@ class Portion:
         return all(ranges is None for ranges in self.lags)
 
 
-def sampled(share: float, steps: int) -> Portion:
-    """The portion that is shredded."""
-    return Portion(share, (None,) * steps, sampled=True)
+def sampled(share: float, steps: int, alternative: int = 0) -> Portion:
+    """A portion that is shredded."""
+    return Portion(share, (None,) * steps, sampled=True, alternative=alternative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ class Shedding:
 
 def _portion(values: Mapping[str, Any]) -> Portion:
     lags = tuple(None if ranges is None else tuple((int(a), int(b)) for a, b in ranges) for ranges in values["lags"])
-    return Portion(float(values["share"]), lags, bool(values["sampled"]))
+    return Portion(float(values["share"]), lags, bool(values["sampled"]), int(values["alternative"]))
 
 
 ALL = Shedding()
