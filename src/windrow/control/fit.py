@@ -22,7 +22,7 @@ drowns them. All is kept in sums, so that the state is a few numbers a step, wha
 >>> fit.cost("a", 0) == REFERENCE.step("loop")
 True
 >>> for batch in range(100):
-...     probes, candidates = 1000 * (1 + batch % 7), 10**7 * (1 + batch % 3)
+...     probes, candidates = 10**5 * (1 + batch % 7), 10**7 * (1 + batch % 3)
 ...     step = StepTally(probes, candidates, candidates, 0, seconds=1e-6 * probes + 3e-9 * candidates)
 ...     joined = Joined(others={"a": PathTally(probes, 0, (step,))})
 ...     fit = fit.observe(Observation(batch, 1.0 * batch, 1.0, 0.1, {}, joined))
