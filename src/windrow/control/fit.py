@@ -9,7 +9,7 @@
     forgetting  a row weighs a little less with each that follows
     outliers    a time further off than usual counts as just that far off. Several in a row on the same side are no
                 outliers but a change: then what was learned before loses most of its weight
-    signs       no coefficient is negative: all settings with some of them at 0 are compared
+    signs       no coefficient is negative (`windrow.control.nonnegative`)
 
 A row counts by relative error, except that rows of less than a millisecond say little: what a call costs by itself
 drowns them. All is kept in sums, so that the state is a few numbers a step, whatever was seen.
@@ -35,11 +35,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from windrow.control.nonnegative import nonnegative
 from windrow.control.observation import Observation, StepTally
 from windrow.errors import StateError
 from windrow.plan.cost import Floats, StepCost
@@ -57,8 +57,6 @@ BLUR_S = 1e-3
 LEAST_UNIT_S = 1e-12
 CANDIDATES_A_PROBE, CANDIDATES_A_RESULT = 10.0, 1.0
 """The least units, in those of a candidate: a coefficient that was taken to be free can be learned all the same."""
-
-_SUPPORTS = tuple(np.array(chosen, np.bool_) for chosen in product((True, False), repeat=3))
 
 
 class Key(NamedTuple):
@@ -136,17 +134,7 @@ class StepFit:
         matrix[:3, 3] = matrix[3, :3] = -TO_COMMON * guessed
         matrix[3, 3] = TO_COMMON * float(guessed @ guessed) + self.to_guess
         right = np.array([*self.moments, self.to_guess])
-        best, least = np.zeros(3), np.inf
-        for chosen in _SUPPORTS:
-            places = np.append(chosen, True)
-            found = np.zeros(4)
-            found[places] = np.linalg.solve(matrix[np.ix_(places, places)], right[places])
-            value = float(found @ matrix @ found - 2 * right @ found)
-            if found.min() >= 0 and value < least:
-                best, least = found[:3], value
-                if chosen.all():
-                    break
-        return best
+        return nonnegative(matrix, right)[:3]
 
 
 def _units(guess: StepCost) -> Floats:
