@@ -6,8 +6,8 @@
 
 Orders matter more to a harvest than to a full join. Two stores with the same selectivity are the same to a full join;
 but if the matches in one of them lie close together, it should come last, where most probes are made, because only few
-of its bins have to be searched. At a price the directions do not depend on each other (`windrow.plan.harvest.price`), so
-the best path of each is found by itself, and a few rounds settle the price.
+of its bins have to be searched. At a price the directions do not depend on each other
+(`windrow.plan.harvest.price`), so the best path of each is found by itself, and a few rounds settle the price.
 
 How many rows pass the first steps of a path depends on which stores were visited, not on their order: paths lend each
 other what was measured.

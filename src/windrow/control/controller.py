@@ -22,16 +22,18 @@ from typing import Any
 import numpy as np
 
 from windrow.control.choice import Choice, Steps, choose, path_statistics
+from windrow.control.fit import CostFit
 from windrow.control.lags import Learned, surprise
 from windrow.control.observation import Joined, Observation, summed
 from windrow.control.rates import Rates
 from windrow.control.throttle import ThrottleRule, load_of
 from windrow.errors import PlanError
 from windrow.plan.bins import MOST_BINS, Bins, lag_bins
-from windrow.plan.cost import COMPARISONS, StepCost, StreamStatistics
+from windrow.plan.cost import StepCost, StreamStatistics
 from windrow.plan.plan import Plan
 from windrow.plan.random_drop import keep_rates
 from windrow.plan.shedding import Portion, Shedding, sampled
+from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.spec import QuerySpec
 
 POLICIES = ("harvest", "drop")
@@ -52,7 +54,7 @@ class ControlSettings:
     """
 
     interval_s: float = 5.0
-    boost: float = 1.2
+    boost: float = 1.5
     sample: float = 0.1
     fixed: float | None = None
     policy: str = "harvest"
@@ -75,21 +77,22 @@ class ControlSettings:
 
 
 class Controller:
-    """Controls one join. `costs` says what a step costs by its method; by default a comparison is a unit of work."""
+    """Controls one join. `costs` are a first guess at what work costs, which is fitted while running."""
 
     def __init__(
         self,
         spec: QuerySpec,
         plan: Plan,
         settings: ControlSettings = ControlSettings(),
-        costs: Mapping[str, StepCost] | None = None,
+        costs: WorkCosts = REFERENCE,
     ) -> None:
         self.spec = spec
         self.settings = settings
         self.rule = ThrottleRule(settings.interval_s, settings.boost, target=settings.target)
         self.throttle = 1.0 if settings.fixed is None else settings.fixed
         self.rates = Rates()
-        self.costs = costs or {}
+        self.fit = CostFit.of(costs, plan)
+        self.decisions = 0
         self.expected: dict[str, float] = {}
         self._take_plan(plan)
         self._batches: list[Observation] = []
@@ -118,6 +121,7 @@ class Controller:
     def observe(self, batch: Observation) -> None:
         """Take in what a batch did."""
         self._batches.append(batch)
+        self.fit = self.fit.observe(batch)
         self.rates = self.rates.after(batch, self.settings.interval_s)
 
     def decide(self, now_s: float) -> Shedding:
@@ -138,7 +142,6 @@ class Controller:
         names = list(self.by_driver)
         streams = tuple(self.rates.stream(self.spec.stream(name)) for name in names)
         rows = dict(zip(names, (stream.rows for stream in streams), strict=True))
-        methods = {path.name: tuple(step.method for step in path.steps) for path in self.plan.paths}
         options = []
         for driver, paths in self.by_driver.items():
             held = self.learned[driver]
@@ -146,14 +149,7 @@ class Controller:
                 target: _widths(bins, held.newer_a_row(target) / max(rows[target], 1e-9))
                 for target, bins in zip(self.paths[driver], self.bins[driver], strict=True)
             }
-            options.append(
-                tuple(
-                    path_statistics(
-                        held, path, names, rows, widths, [self.costs.get(m, COMPARISONS) for m in methods[path]]
-                    )
-                    for path in paths
-                )
-            )
+            options.append(tuple(path_statistics(held, path, names, rows, widths, self._costs(path)) for path in paths))
         return streams, tuple(options)
 
     def to_values(self) -> dict[str, Any]:
@@ -161,6 +157,8 @@ class Controller:
         return {
             "throttle": self.throttle,
             "rates": self.rates.to_values(),
+            "fit": self.fit.to_values(),
+            "decisions": self.decisions,
             "learned": {driver: held.to_values() for driver, held in self.learned.items()},
             "expected": dict(self.expected),
             "batches": [batch.to_values() for batch in self._batches],
@@ -173,6 +171,8 @@ class Controller:
         """Go on from a state that `to_values` gave; what was learned over other paths or bins is left aside."""
         self.throttle = values["throttle"] if self.settings.fixed is None else self.settings.fixed
         self.rates = Rates.from_values(values["rates"])
+        self.fit = CostFit.from_values(values["fit"]).under(self.plan)
+        self.decisions = values["decisions"]
         learned = {driver: Learned.from_values(held) for driver, held in values["learned"].items()}
         fits = learned.keys() == self.learned.keys() and all(
             held.paths == self.learned[driver].paths and _sizes(held) == _sizes(self.learned[driver])
@@ -185,15 +185,20 @@ class Controller:
         self._before = None if values["before"] is None else Observation.from_values(values["before"])
         self._decided_s = values["decided_s"]
 
+    def _costs(self, path: str) -> list[StepCost]:
+        return [self.fit.cost(path, step) for step in range(len(self.paths[path]))]
+
     def _is_overrun(self) -> bool:
         last = self._batches[-1]
         return self.settings.fixed is None and last.busy_s > max(last.span_s, self.settings.interval_s / 5)
 
     def _adapt(self, now_s: float) -> None:
+        self.decisions += 1
         joined = summed(batch.joined for batch in self._batches)
         self._learn(joined, now_s)
         if self.settings.fixed is None:
-            self.throttle = self.rule.next(self.throttle, load_of(self._batches, before=self._before))
+            load = load_of(self._batches, before=self._before, fixed_s=sum(map(_fixed_s, self._batches)))
+            self.throttle = self.rule.next(self.throttle, load)
         self.shedding = self._optimised()
         self._before = self._batches[-1]
         self._batches = []
@@ -279,6 +284,12 @@ def _widths(bins: Bins, newer: float) -> tuple[float, ...]:
     if bins.first_ahead:
         widths[: bins.first_ahead] = max(newer, 1e-6) / bins.first_ahead
     return tuple(np.maximum(widths, 1e-9).tolist())
+
+
+def _fixed_s(batch: Observation) -> float:
+    """What of a batch's time is not spent on probing, so that it does not change with the throttle."""
+    paths = (*batch.joined.sampled.values(), *batch.joined.others.values())
+    return max(0.0, batch.busy_s - sum(step.seconds for path in paths for step in path.steps))
 
 
 def _sizes(learned: Learned) -> dict[str, int]:

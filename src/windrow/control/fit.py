@@ -218,4 +218,4 @@ def _fit(values: Mapping[str, Any]) -> tuple[Key, StepFit]:
 
 
 def _paths(plan: Plan) -> dict[str, tuple[tuple[str, str], ...]]:
-    return {path.driver: tuple((step.stream, step.method) for step in path.steps) for path in plan.paths}
+    return {path.name: tuple((step.stream, step.method) for step in path.steps) for path in plan.paths}

@@ -19,7 +19,7 @@ order; how many rows pass the steps depends on which stores were visited, and is
 >>> learned = Learned.empty({"a": ("b",)}, {"b": 4})
 >>> sample = PathTally(10, 6, (StepTally(10, 400, 400, 6),), ((0.0, 6.0, 0.0, 0.0),), 6.0, ((0.0, 6.0, 0.0, 0.0),))
 >>> learned = learned.after({"a": sample}, {}, throttle=0.5, keep=1.0)
->>> round(learned.results_a_row, 3), int(np.argmax(learned.scores()["b"])), learned.passing("b")
+>>> round(learned.results_a_row, 3), int(np.argmax(learned.scores()["b"])), learned.passing("a")
 (1.2, 1, 0.015)
 """
 
@@ -89,7 +89,7 @@ class Learned:
             _add(missed, self.paths[name], tally.lags if alone else tally.missed_lags, rows / share)
         newer = {target: keep * held for target, held in self.newer.items()}
         for name, tally in (*sampled.items(), *others.items()):
-            for target, count in zip(self.paths[name], tally.behind, strict=True):
+            for target, count in zip(self.paths[name], tally.behind, strict=False):
                 newer[target] += count
         steps = {
             name: tuple(

@@ -33,6 +33,7 @@ from windrow.plan.drivers import Load, order_of_drivers
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL
+from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.builder import Join, schema_of
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
@@ -65,6 +66,7 @@ class LocalOptions:
     max_ahead: str | None = None
     set_aside: SetAside | None = None
     clock: Callable[[], float] = time.time
+    costs: WorkCosts = REFERENCE
     charge: Charge | None = None
 
     @staticmethod
@@ -90,7 +92,7 @@ class LocalJoin:
             self.plan = with_alternatives(spec, self.plan, asked.methods)
         sheds = settings is not None or self.plan.shedding != ALL
         self.program = Program(spec, self.plan, _arrow_types(query, spec), sheds=sheds)
-        self.controller = None if settings is None else Controller(spec, self.plan, settings)
+        self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
         lateness_us = max(stream.lateness_us for stream in spec.streams)
         layouts = self.program.layouts
         self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us) for s in spec.streams}
@@ -104,6 +106,11 @@ class LocalJoin:
         self._batches = self._results = 0
         self._seconds = 0.0
         self._finished = False
+
+    @property
+    def dropped(self) -> int:
+        """Rows that found no room in a full buffer."""
+        return sum(buffer.dropped for buffer in self._buffers.values())
 
     @property
     def schema(self) -> pa.Schema:
@@ -236,7 +243,8 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
     `control` (how, in detail), `buffer_rows` (how many rows of a stream may wait for a step; the oldest go first),
     `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called
-    with stream, reason and rows that did not enter), `clock` (seconds since 1970), `charge` (says what a batch took,
+    with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs`
+    (a first guess at what work costs; it is fitted while running), `charge` (says what a batch took,
     instead of measuring it).
     """
     return LocalJoin(query, inputs, **options)
