@@ -2,12 +2,14 @@
 
     work of a batch = fixed + z * variable * sum of rate^streams over the seconds its rows came in
 
-`batches` takes all that waits, like a micro-batch: the next one begins at the trigger, or when the last one is done.
+`batches` takes all that waits, like a micro-batch, unless the join says otherwise: the next one begins at the trigger,
+or when the last one is done.
 `queue` is the other kind: it takes rows off one by one, all the time, and stops when the interval ends.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -28,6 +30,7 @@ class Join:
     trigger_s: float = 1.0
     knows_fixed: bool = True
     tells_waiting: bool = True
+    most_s: float = math.inf  # of the seconds that rows wait for, how many a batch takes at most
 
     def demand(self, rate_hz: float, throttle: float) -> float:
         """The busy share in the long run, when every batch has the trigger's time."""
@@ -50,15 +53,15 @@ def batches(join: Join, rule: ThrottleRule, rate_hz: RateHz, count: int) -> list
     steps: list[Step] = []
     held: list[Observation] = []
     before: Observation | None = None
-    throttle, last_s, start_s, decided_s = 1.0, 0.0, join.trigger_s, 0.0
+    throttle, last_s, taken_s, start_s, decided_s = 1.0, 0.0, 0.0, join.trigger_s, 0.0
     for number in range(count):
-        span_s = start_s - last_s
-        work = join.variable_s * _integral(lambda t: rate_hz(t) ** join.streams, last_s, start_s)
+        span_s, from_s, taken_s = start_s - last_s, taken_s, min(start_s, taken_s + join.most_s)
+        work = join.variable_s * _integral(lambda t: rate_hz(t) ** join.streams, from_s, taken_s)
         busy_s = join.fixed_s + throttle * work
         end_s = start_s + busy_s
         steps.append(Step(start_s, span_s, busy_s, throttle, rate_hz(start_s)))
-        waiting = {"a": round(1000 * _integral(rate_hz, start_s, end_s))} if join.tells_waiting else {}
-        rows = round(1000 * _integral(rate_hz, last_s, start_s))
+        waiting = {"a": round(1000 * _integral(rate_hz, taken_s, end_s))} if join.tells_waiting else {}
+        rows = round(1000 * _integral(rate_hz, from_s, taken_s))
         held.append(Observation(number, start_s, span_s, busy_s, {"a": Arrival(rows)}, Joined(), waiting))
         if end_s - decided_s >= rule.interval_s:
             fixed_s = join.fixed_s * len(held) if join.knows_fixed else 0.0

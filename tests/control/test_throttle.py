@@ -83,6 +83,18 @@ def test_batches_settle_within_six_and_stay(demand: float, fixed_s: float, strea
     assert decided <= 6
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.floats(1.05, 12), st.floats(0.0, 0.3), st.floats(1.2, 3.0))
+def test_batches_of_limited_size_work_their_backlog_off(demand: float, fixed_s: float, most_s: float) -> None:
+    steps = batches(Join(demand, fixed_s, most_s=most_s), RULE, lambda _: 1.0, 200)
+    found = [step.throttle for step in steps]
+    lowest = found.index(min(found))
+    assert all(one >= other for one, other in pairwise(found[: lowest + 1]))
+    assert all(other >= one * 0.98 for one, other in pairwise(found[lowest:]))
+    assert steps[-1].span_s == pytest.approx(1.0)
+    assert found[-1] == pytest.approx((RULE.target - fixed_s) / demand, rel=0.02)
+
+
 @settings(max_examples=60, deadline=None)
 @given(overloads, fixed_shares, streams)
 def test_the_throttle_does_not_hunt(demand: float, fixed_s: float, streams: int) -> None:

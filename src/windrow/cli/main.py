@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 
 from windrow.cli.bench import bench
+from windrow.cli.calibrate import calibrate
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.outcome import Commands
 from windrow.cli.run import run
 from windrow.cli.state import state
 
-COMMANDS = (run, explain, demo, state, bench)
+COMMANDS = (run, explain, demo, state, bench, calibrate)
 
 main = typer.Typer(
     name="windrow",

@@ -86,12 +86,13 @@ class Load:
     def demand(self) -> float | None:
         """Seconds of work that come in a second, at the throttle of the interval; None where that is not known.
 
-        A runtime that takes only some of what waits pops fewer rows than are pushed; those it leaves count too.
+        A runtime that takes only some of what waits pops fewer rows than are pushed, and more when it catches up:
+        what counts is those pushed.
         """
         if self.busy_s is None or not self.span_s or self.span_s <= 0:
             return None
         inflow = self.inflow if self.inflow is not None else 1 / self.beta if self.beta > 0 else 1.0
-        return self.busy_s / self.span_s * max(1.0, inflow)
+        return self.busy_s / self.span_s * inflow
 
 
 def load_of(observations: Sequence[Observation], *, before: Observation | None = None, fixed_s: float = 0.0) -> Load:
@@ -138,8 +139,9 @@ def _flows(
         return pushed, popped, None
     told = any(waiting.values()) or any(waited.values())
     pushed_s = span_s + batches[-1].busy_s - (0.0 if before is None else before.busy_s) if told else span_s
-    rate = sum(pushed.values()) / pushed_s if pushed_s > 0 else 0.0
-    return pushed, popped, rate * span_s / sum(popped.values())
+    if not pushed_s > 0:
+        return pushed, popped, 1.0
+    return pushed, popped, sum(pushed.values()) / pushed_s * span_s / sum(popped.values())
 
 
 def _idle_share(batches: Sequence[Observation]) -> float | None:
