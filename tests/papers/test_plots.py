@@ -45,5 +45,18 @@ def test_lines_and_bars() -> None:
     )
 
 
+def test_a_second_axis_stands_on_the_right() -> None:
+    right = (Series("gain", ("3", "4"), (0.5, 0.9)),)
+    chart = Chart("m", "output", BARS.series, bars=True, right=right, right_title="gain (%)")
+    described = drawn(chart)
+    assert [trace["type"] for trace in described["data"]] == ["bar", "scatter"]
+    assert [trace.get("yaxis") for trace in described["data"]] == [None, "y2"]
+    assert described["layout"]["yaxis2"]["title"]["text"] == "gain (%)"
+    assert "yaxis2" not in drawn(BARS)["layout"]
+    assert described["data"][0]["marker"]["color"] != described["data"][1]["marker"]["color"]
+    outcome = Outcome(Table.of(("z",), [(1,)]), (Claim("a", "b", "c", holds=True),), (chart,))
+    assert page(Experiment("grubjoin/figure0", "Gains", run), outcome).count("Plotly.newPlot") == 1
+
+
 def test_series_are_told_apart() -> None:
     assert len(set(COLOURS)) == len(COLOURS) == len(set(MARKERS))

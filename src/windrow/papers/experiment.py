@@ -66,7 +66,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Series over one axis, as lines with markers or as bars."""
+    """Series over one axis, as lines with markers or as bars; those in `right` are lines with an axis of their own."""
 
     x_title: str
     y_title: str
@@ -74,6 +74,8 @@ class Chart:
     title: str = ""
     log_y: bool = False
     bars: bool = False
+    right: tuple[Series, ...] = ()
+    right_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

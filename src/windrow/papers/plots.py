@@ -10,7 +10,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from windrow.papers.experiment import Chart, Claim, Experiment, Outcome
+from windrow.papers.experiment import Chart, Claim, Experiment, Outcome, Series
 
 LIBRARY_NAME = "plotly.min.js"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B0A800")
@@ -54,28 +54,31 @@ def page(experiment: Experiment, outcome: Outcome) -> str:
 def drawn(chart: Chart) -> dict[str, Any]:
     """A chart as Plotly's own description of a figure.
 
-    >>> from windrow.papers.experiment import Series
     >>> described = drawn(Chart("z", "share", (Series("ours", (0.1, 0.2), (0.9, None)),), log_y=True))
     >>> described["data"][0]["type"], described["data"][0]["y"], described["layout"]["yaxis"]["type"]
     ('scatter', [0.9, None], 'log')
     """
-    data: list[dict[str, Any]] = []
-    for number, series in enumerate(chart.series):
-        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-        common = {"name": series.name, "x": list(series.x), "y": list(series.y)}
-        if chart.bars:
-            data.append({"type": "bar", "marker": {"color": colour}, **common})
-        else:
-            look = {"line": {"color": colour}, "marker": {"color": colour, "symbol": marker}}
-            data.append({"type": "scatter", "mode": "lines+markers", **look, **common})
-    layout = {
+    left = [_trace(number, series, chart.bars) for number, series in enumerate(chart.series)]
+    right = [_trace(number, series, bars=False) for number, series in enumerate(chart.right, start=len(left))]
+    layout: dict[str, Any] = {
         "title": {"text": chart.title},
         "template": "none",
         "xaxis": {"title": {"text": chart.x_title}},
         "yaxis": {"title": {"text": chart.y_title}, "type": "log" if chart.log_y else "linear"},
         "legend": {"orientation": "h", "y": -0.2},
     }
-    return {"data": data, "layout": layout}
+    if right:
+        layout["yaxis2"] = {"title": {"text": chart.right_title}, "overlaying": "y", "side": "right", "showgrid": False}
+    return {"data": [*left, *({**trace, "yaxis": "y2"} for trace in right)], "layout": layout}
+
+
+def _trace(number: int, series: Series, bars: bool) -> dict[str, Any]:
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    common = {"name": series.name, "x": list(series.x), "y": list(series.y)}
+    if bars:
+        return {"type": "bar", "marker": {"color": colour}, **common}
+    look = {"line": {"color": colour}, "marker": {"color": colour, "symbol": marker}}
+    return {"type": "scatter", "mode": "lines+markers", **look, **common}
 
 
 def _drawn(number: int, chart: Chart) -> str:
