@@ -203,7 +203,7 @@ def _print(question: Question, join: LocalJoin, rates_hz: dict[str, float]) -> N
             line(f"    enters only if {condition}", "dim")
     line("")
     line(f"Plan, policy {join.plan.policy}: {_DRIVING[join.plan.policy]}", "bold")
-    for route in join.plan.paths:
+    for route in join.plan.firsts:
         line(f"  a new row of {route.driver}")
         for number, step in enumerate(route.steps, start=1):
             line(f"    {number}. probes {step.stream}, {step.method}: {step.why}")

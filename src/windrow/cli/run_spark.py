@@ -118,7 +118,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
         },
         "steps": [
             {"driver": path.driver, "store": step.stream, "method": step.method, "why": step.why}
-            for path in plan.paths
+            for path in plan.firsts
             for step in path.steps
         ],
     }

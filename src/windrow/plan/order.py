@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
 
 from windrow.errors import PlanError
 from windrow.plan.drivers import known_policy
@@ -26,6 +28,7 @@ from windrow.query.expression import streams_of
 from windrow.query.spec import QuerySpec
 
 HYSTERESIS = 0.25
+MOST_ALTERNATIVES = 6
 
 Edge = frozenset[str]
 
@@ -48,6 +51,37 @@ def plan_query(
     given = {} if orders is None else orders
     paths = tuple(_path(spec, stream.name, allowed, given.get(stream.name)) for stream in spec.streams)
     return Plan(policy, paths, choose_slices(spec, paths, slices, slice_by))
+
+
+def with_alternatives(
+    spec: QuerySpec, plan: Plan, methods: Collection[str] | None = None, most: int = MOST_ALTERNATIVES
+) -> Plan:
+    """The plan with other orders for each driver, to choose from while running: all that the join graph connects, if
+    they are at most `most`; else those that turn the first order around, so that each store comes first once.
+    """
+    allowed = known_methods(methods)
+    paths: list[Path] = []
+    for first in plan.firsts:
+        orders = [order for order in permutations(first.targets) if order != first.targets]
+        if len(orders) >= most:
+            orders = [first.targets[k:] + first.targets[:k] for k in range(1, len(first.targets))]
+        connected = [order for order in orders if _is_connected(spec, first.driver, order)]
+        paths.append(first)
+        paths.extend(
+            replace(_path(spec, first.driver, allowed, order), alternative=number)
+            for number, order in enumerate(connected, start=1)
+        )
+    return replace(plan, paths=tuple(paths))
+
+
+def _is_connected(spec: QuerySpec, driver: str, order: Sequence[str]) -> bool:
+    """Whether each step of an order has a condition to go by."""
+    joined = {driver}
+    for target in order:
+        joined.add(target)
+        if not any(target in edge and edge <= joined for edge in join_graph(spec)):
+            return False
+    return True
 
 
 def join_graph(spec: QuerySpec) -> tuple[Edge, ...]:

@@ -5,8 +5,9 @@ Everything that decides ends in a plan, everything that runs takes one:
     policy    who drives: in which order the streams' new rows run                       (windrow.plan.drivers)
     paths     for each driver the steps to take, each with the method that searches it    (windrow.plan.order, .methods)
     slices    how each stream's rows are shared out over the cluster: one slice in process  (windrow.plan.slices)
+    shedding  who probes, and what is probed: all rows, everything, unless it says otherwise  (windrow.plan.shedding)
 
-A plan with nothing restricted, which is what these fields can say, is the exact join.
+A plan that sheds nothing is the exact join.
 
 >>> step = Step("b", "hashed", conjuncts=(0,), leading=(0,), narrowing=(), why="a.k = b.k is an equality")
 >>> plan = Plan("timestamp", (Path("a", (step,)),))
@@ -22,9 +23,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from windrow.errors import PlanError
+from windrow.plan.shedding import ALL, Shedding
 from windrow.plan.slices import ONE_SLICE, Slices
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,34 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How a new row of `driver` becomes results (R_i in the papers)."""
+    """How a new row of `driver` becomes results (R_i in the papers).
+
+    A driver may have several, which visit the same stores in other orders; `alternative` tells them apart. The first
+    one is taken unless the shedding of a plan says otherwise.
+    """
 
     driver: str
     steps: tuple[Step, ...]
+    alternative: int = 0
+
+    @property
+    def name(self) -> str:
+        """What the path is called: as its driver, if it is the first."""
+        return path_name(self.driver, self.alternative)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The streams whose stores it visits, in order."""
+        return tuple(step.stream for step in self.steps)
+
+
+def path_name(driver: str, alternative: int) -> str:
+    """The name of a driver's path.
+
+    >>> path_name("cam1", 0), path_name("cam1", 2)
+    ('cam1', 'cam1/2')
+    """
+    return f"{driver}/{alternative}" if alternative else driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +84,19 @@ class Plan:
     policy: str
     paths: tuple[Path, ...]
     slices: Slices = ONE_SLICE
+    shedding: Shedding = ALL
 
     def path(self, driver: str) -> Path:
-        """The path of a driver."""
+        """The first path of a driver."""
         for path in self.paths:
             if path.driver == driver:
                 return path
         raise PlanError(f"the plan has no path for '{driver}'", hint="plan the query again")
+
+    @property
+    def firsts(self) -> tuple[Path, ...]:
+        """The first path of each driver."""
+        return tuple(path for path in self.paths if path.alternative == 0)
 
     def to_json(self) -> str:
         """The plan as text, with its format's version."""
@@ -81,7 +113,8 @@ class Plan:
                     f"the plan has format version {version}, this is {FORMAT_VERSION}", hint="plan the query again"
                 )
             paths = tuple(_path(path) for path in value["paths"])
-            return Plan(str(value["policy"]), paths, Slices.from_values(value["slices"]))
+            slices, shedding = Slices.from_values(value["slices"]), Shedding.from_values(value["shedding"])
+            return Plan(str(value["policy"]), paths, slices, shedding)
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, PlanError):
                 raise
@@ -91,7 +124,7 @@ class Plan:
 
 
 def _path(value: Mapping[str, Any]) -> Path:
-    return Path(str(value["driver"]), tuple(_step(step) for step in value["steps"]))
+    return Path(str(value["driver"]), tuple(_step(step) for step in value["steps"]), int(value["alternative"]))
 
 
 def _step(value: Mapping[str, Any]) -> Step:

@@ -73,7 +73,7 @@ def predicted_copies(spec: QuerySpec, plan: Plan) -> dict[str, tuple[float, ...]
     """For each driver, the slices that a row or partial result visits at each step of its path."""
     return {
         path.driver: tuple(copies(spec, plan.slices.of(step.stream), members, step) for members, step in _steps(path))
-        for path in plan.paths
+        for path in plan.firsts
     }
 
 
@@ -91,7 +91,7 @@ def slices_lines(spec: QuerySpec, plan: Plan, rates_hz: Mapping[str, float] | No
         steps = zip(plan.path(driver).steps, counts, strict=True)
         shown = ", ".join(f"to {step.stream} {_number(count)}" for step, count in steps)
         lines.append(f"  a new row of {driver}: kept 1, {shown}{_traffic(spec, driver, counts, rates_hz)}")
-    best = replace(plan, slices=choose_slices(spec, plan.paths, plan.slices.count))
+    best = replace(plan, slices=choose_slices(spec, plan.firsts, plan.slices.count))
     total, least = (sum(map(sum, each.values())) for each in (predicted, predicted_copies(spec, best)))
     if least < total:
         lines.append(f"  {_number(total)} in all; slices by {AUTO} would make it {_number(least)}")

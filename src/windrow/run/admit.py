@@ -1,7 +1,7 @@
 """The entrance: from pushed Arrow rows to the new segment of each stream.
 
-    pushed ──▶ schema, event time ──▶ bad, late, too far ahead: set aside ──▶ watermark ──▶ order, row clocks ──▶
-    filters, leaves ──▶ segment
+    pushed ──▶ schema, event time ──▶ bad, late, too far ahead: set aside ──▶ watermark ──▶ dropped at random ──▶
+    order, row clocks ──▶ filters, leaves ──▶ segment
 
 Rules, per stream i, after each batch:
 
@@ -25,12 +25,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import InputError
+from windrow.plan.shedding import ALL, Shedding
 from windrow.probe.evaluate import Evaluator
 from windrow.query import types
 from windrow.query.expression import Call, Column, Expression
 from windrow.query.spec import Stream
 from windrow.query.types import Kind
 from windrow.run.content import content_hash
+from windrow.run.draw import KEEP, draw
 from windrow.run.partial import saturating_add
 from windrow.run.program import ROW_ID, Program
 from windrow.store.operand import Array, Operand, from_arrow, time_us
@@ -55,6 +57,7 @@ class Counts:
     bad: int = 0
     ahead: int = 0
     filtered: int = 0
+    dropped: int = 0
 
 
 @dataclass(eq=False)
@@ -90,12 +93,19 @@ class Entry:
         self.row_windowed = tuple(s.name for s in program.spec.streams if s.window.rows is not None)
 
     def admit(
-        self, pushed: Mapping[str, Sequence[pa.Table]], now_us: int, last: bool = False, part: Span = WHOLE
+        self,
+        pushed: Mapping[str, Sequence[pa.Table]],
+        now_us: int,
+        last: bool = False,
+        part: Span = WHOLE,
+        shedding: Shedding = ALL,
     ) -> dict[str, Segment]:
         """The new segment of each stream for a batch at `now_us`; `last` admits what waits as well, `part` takes only
-        the rows of a span of event time.
+        the rows of a span of event time, `shedding` may let in only a share of them.
         """
         rows = {name: self._sound(gate, pushed.get(name, ()), now_us, part) for name, gate in self.gates.items()}
+        for name, share in shedding.keep:
+            rows[name] = self._kept(self.gates[name], rows[name], share, shedding.seed)
         self._follow_idle(now_us)
         if not self.row_windowed:
             return {name: self._segment(self.gates[name], _in_order(table), {}) for name, table in rows.items()}
@@ -167,6 +177,16 @@ class Entry:
             gate.heard_us = now_us
         gate.advance()
         return table
+
+    @staticmethod
+    def _kept(gate: Gate, table: pa.Table, share: float, seed: int) -> pa.Table:
+        """A share of the rows, drawn by their content."""
+        if share >= 1 or not len(table):
+            return table
+        frame = _Rows(gate.used, table)
+        chosen = draw(content_hash(frame.times_us, frame.used, frame.array).values, seed, KEEP) < share
+        gate.counts.dropped += int(len(chosen) - chosen.sum())
+        return table.filter(pa.array(chosen))
 
     def _follow_idle(self, now_us: int) -> None:
         """Give streams that have been silent for too long the smallest watermark of those that are not."""

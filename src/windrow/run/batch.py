@@ -1,33 +1,43 @@
 """One batch: the new rows of every stream, driven along their paths through the stores.
 
     for each driver i, in the policy's order
-        new rows of i ──step 1──▶ partial rows ──step 2──▶ … ──▶ results      probe.step proposes and decides
-                        store of l₁              store of l₂                  run.partial holds members by reference
+        new rows of i ──▶ portions ──step 1──▶ partial rows ──step 2──▶ … ──▶ results    probe.step proposes, decides
+                          plan.shedding        store of l₁              store of l₂      run.partial holds members
 
 A stored row is visible to a driver's row iff its position is smaller. What was stored before this batch always is. Of
 the batch's own rows: under the timestamp policy those with a smaller (event time, stream), which only moves the upper
 end of the time range; under a buffer policy those of streams that drove before. Rows of one stream are never
 compared. So each result has one member with the largest position, and is found exactly once, on that member's path.
+
+A plan that sheds shares a driver's rows out over portions, which look at different parts of the windows
+(`run.reach`). Each row is in one portion, so nothing is found twice; with nothing shed there is one portion, of all.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from windrow.plan.bins import Lags
 from windrow.plan.drivers import Order
+from windrow.plan.plan import path_name
+from windrow.plan.shedding import ALL, Portion, Shedding
 from windrow.probe.gather import handles_of
 from windrow.probe.ranges import intersect, row_ranges
 from windrow.probe.step import StepProbe
-from windrow.query.spec import Stream
+from windrow.run.counting import Clerk, Page, StepCount
+from windrow.run.draw import draw
 from windrow.run.partial import Partial, View, first_partial, saturating_add
 from windrow.run.program import Program
+from windrow.run.reach import Reach, Search, Strata, harvested, stratified, stratum_length, whole_search
 from windrow.store.operand import Array
 from windrow.store.segment import Segment
 
 BLOCK_ROWS = 1 << 20
+NOTHING: Lags = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +60,34 @@ class Position:
         return self.order is None or self.order.index(target) < self.order.index(self.driver)
 
 
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A step as the rows of one portion take it: over which lags (None: all) or strata, and where it is counted."""
+
+    probe: StepProbe
+    lags: Lags | None = None
+    strata: Strata | None = None
+    count: StepCount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The legs of one portion's path, and the page where its results are noted."""
+
+    legs: tuple[Leg, ...]
+    page: Page | None = None
+
+
 def run_batch(
-    program: Program, stored: Mapping[str, Sequence[Segment]], fresh: Mapping[str, Segment], order: Order | None
+    program: Program,
+    stored: Mapping[str, Sequence[Segment]],
+    fresh: Mapping[str, Segment],
+    order: Order | None,
+    shedding: Shedding = ALL,
+    clerk: Clerk | None = None,
 ) -> Iterator[Partial]:
     """The results of a batch, in blocks; `fresh` holds the new rows of each stream, `order` the order of buffers (None:
-    by time).
+    by time), `shedding` what is left out; `clerk` takes notes.
     """
     views = {
         stream.name: View(
@@ -69,96 +102,117 @@ def run_batch(
         new_rows = views[driver].fresh
         if new_rows is not None:
             position = Position(driver, order, names)
-            yield from _follow(program.steps[driver], first_partial(views, driver, new_rows), position)
+            first = first_partial(views, driver, new_rows)
+            for number, part in shares(program, driver, first, shedding):
+                yield from _follow(way_of(program, driver, part, number, shedding, clerk), 0, part, position)
 
 
-def _follow(steps: Sequence[StepProbe], partial: Partial, position: Position) -> Iterator[Partial]:
-    """Take the remaining steps, depth first, in blocks that bound the memory of intermediate rows."""
-    if not steps:
+def shares(program: Program, driver: str, first: Partial, shedding: Shedding) -> Iterator[tuple[int, Partial]]:
+    """A driver's new rows, portion by portion: the number of each that has any, and its rows."""
+    portions = shedding.of(driver)
+    if len(portions) < 2:
+        yield 0, first
+        return
+    ends = np.cumsum([portion.share for portion in portions])
+    drawn = draw(program.content_of(first, driver), shedding.seed)
+    places = np.minimum(np.searchsorted(ends, drawn, side="right"), len(portions) - 1)
+    for number in np.unique(places):
+        rows = np.flatnonzero(places == number)
+        yield int(number), first if len(rows) == len(first) else first.pick(rows)
+
+
+def way_of(program: Program, driver: str, first: Partial, number: int, shedding: Shedding, clerk: Clerk | None) -> Way:
+    """How the rows `first` of a driver's portion take its path."""
+    portions = shedding.of(driver)
+    portion = portions[number] if portions else Portion(1.0, (None,) * len(program.steps[driver]))
+    path = path_name(driver, portion.alternative)
+    probes = program.steps[path]
+    page = None if clerk is None else clerk.page(path, portion.sampled)
+    if page is not None:
+        page.drove(first)
+    legs = []
+    for step, probe in enumerate(probes):
+        strata = None
+        if portion.sampled and step == 0 and shedding.throttle < 1:
+            length = stratum_length(program.spec.stream(probe.target), shedding.strata)
+            strata = Strata(length, shedding.throttle, shedding.seed, program.content_of(first, driver))
+        legs.append(Leg(probe, portion.lags[step], strata, None if page is None else page.steps[step]))
+    return Way(tuple(legs), page)
+
+
+def _follow(way: Way, number: int, partial: Partial, position: Position) -> Iterator[Partial]:
+    """Take the remaining legs, depth first, in blocks that bound the memory of intermediate rows."""
+    if number == len(way.legs):
+        if way.page is not None:
+            way.page.found(partial)
         yield partial
         return
-    for block in probe_step(steps[0], partial, position):
-        yield from _follow(steps[1:], block, position)
+    for block in take_leg(way.legs[number], partial, position):
+        yield from _follow(way, number + 1, block, position)
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The closed range of a clock (event time, or a row clock) that fits each partial row, and its extremes."""
-
-    low: Array
-    high: Array
-    least: int
-    most: int
-    covered_from: int
-    covered_to: int
-
-    @staticmethod
-    def of(low: Array, high: Array) -> Reach:
-        return Reach(low, high, int(low.min()), int(high.max()), int(low.max()), int(high.min()))
-
-    def excludes(self, clock: Array) -> bool:
-        """Whether no row of a segment fits any partial row."""
-        return bool(clock[-1] < self.least or clock[0] > self.most)
-
-    def covers(self, clock: Array) -> bool:
-        """Whether every row of a segment fits every partial row."""
-        return bool(clock[0] >= self.covered_from and clock[-1] <= self.covered_to)
-
-
-def probe_step(step: StepProbe, partial: Partial, position: Position) -> Iterator[Partial]:
+def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial]:
     """One step: partial rows extended by each matching row of the step's store."""
-    if len(partial) == 0:
+    started, before = time.perf_counter(), _candidates(leg.probe)
+    for block in _extensions(leg, partial, position):
+        if leg.count is not None:
+            leg.count.matches += len(block)
+            leg.count.seconds += time.perf_counter() - started
+        yield block
+        started = time.perf_counter()
+    if leg.count is not None:
+        leg.count.probes += len(partial)
+        leg.count.seconds += time.perf_counter() - started
+        leg.count.candidates += _candidates(leg.probe) - before
+
+
+def _candidates(step: StepProbe) -> int:
+    return step.work.compared + step.work.proposed
+
+
+def _extensions(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial]:
+    if len(partial) == 0 or leg.lags == NOTHING:
         return
-    view = partial.views[step.target]
-    in_time, by_clock = time_reach(step, partial, view.stream), _clock_reaches(partial, view.stream)
-    probing = step.begin(partial)
+    view = partial.views[leg.probe.target]
+    whole = whole_search(leg.probe, partial, view.stream)
+    searches = [whole]
+    if leg.strata is not None:
+        drawn = stratified(whole, view, leg.strata)
+        searches = [] if drawn is None else [drawn]
+    elif leg.lags is not None:
+        searches = harvested(whole, position.driver, view.stream, leg.lags)
+    if searches:
+        yield from _probed(leg, view, searches, position)
+
+
+def _probed(leg: Leg, view: View, searches: Sequence[Search], position: Position) -> Iterator[Partial]:
+    """Partial rows extended by what they match where the searches, which are over the same rows, may look."""
+    partial = searches[0].partial
+    probing = leg.probe.begin(partial)
+    upper_us = position.upper_us(leg.probe.target, partial.turn_us) if view.fresh is not None else None
     found: list[tuple[Array, Array, Array, Mapping[str, Array]]] = []
     count = 0
     for number, segment in enumerate(view.segments):
-        reach = in_time
-        if segment is view.fresh:
-            if not position.sees(step.target):
-                continue
-            reach = _up_to(in_time, position.upper_us(step.target, partial.turn_us))
-        clocks = [(segment.time_us, reach), *((segment.clocks[name], by_clock[name]) for name in by_clock)]
-        if any(part.excludes(clock) for clock, part in clocks):
+        is_fresh = segment is view.fresh
+        if is_fresh and not position.sees(leg.probe.target):
             continue
-        for pairs in probing.matches(segment, *_rows_in_reach(clocks)):
-            members = {name: clock[pairs.row] for name, clock in segment.clocks.items()}
-            found.append((pairs.probe, handles_of(number, pairs.row), segment.time_us[pairs.row], members))
-            count += len(pairs.probe)
-            if count >= BLOCK_ROWS:
-                yield _extended(partial, view, found)
-                found, count = [], 0
+        for search in searches:
+            in_time = search.in_time.up_to(upper_us) if is_fresh else search.in_time
+            clocks = [(segment.time_us, in_time), *((segment.clocks[name], r) for name, r in search.by_clock.items())]
+            if any(part.excludes(clock) for clock, part in clocks):
+                continue
+            low, high = _rows_in_reach(clocks)
+            if leg.count is not None:
+                leg.count.searched += _pairs(low, high, len(partial), len(segment))
+            for pairs in probing.matches(segment, low, high):
+                members = {name: clock[pairs.row] for name, clock in segment.clocks.items()}
+                found.append((pairs.probe, handles_of(number, pairs.row), segment.time_us[pairs.row], members))
+                count += len(pairs.probe)
+                if count >= BLOCK_ROWS:
+                    yield _extended(partial, view, found)
+                    found, count = [], 0
     if found:
         yield _extended(partial, view, found)
-
-
-def time_reach(step: StepProbe, partial: Partial, stream: Stream) -> Reach:
-    """Event times that fit: newest_p - w <= ts <= dies_p, and what conditions on the time column say."""
-    low_us = np.full(len(partial), np.iinfo(np.int64).min)
-    if stream.window.span_us is not None:
-        low_us = saturating_add(partial.newest_us, -stream.window.span_us)
-    high_us = partial.dies_us
-    narrowed = step.narrow(partial)
-    if narrowed is not None:
-        low_us, high_us = np.maximum(low_us, narrowed[0]), np.minimum(high_us, narrowed[1])
-    return Reach.of(low_us, high_us)
-
-
-def _clock_reaches(partial: Partial, stream: Stream) -> dict[str, Reach]:
-    """Row numbers that fit, for each row-windowed stream: newest_p - rows < count <= dies_p."""
-    reaches = {}
-    for name, high in partial.dies_clock.items():
-        low = np.full(len(partial), np.iinfo(np.int64).min)
-        if name == stream.name and stream.window.rows is not None:
-            low = saturating_add(partial.newest_clock[name], 1 - stream.window.rows)
-        reaches[name] = Reach.of(low, high)
-    return reaches
-
-
-def _up_to(reach: Reach, upper_us: Array | None) -> Reach:
-    return reach if upper_us is None else Reach.of(reach.low, np.minimum(reach.high, upper_us))
 
 
 def _rows_in_reach(clocks: Sequence[tuple[Array, Reach]]) -> tuple[Array, Array] | tuple[None, None]:
@@ -169,6 +223,13 @@ def _rows_in_reach(clocks: Sequence[tuple[Array, Reach]]) -> tuple[Array, Array]
             rows = row_ranges(clock, reach.low, reach.high)
             ranges = rows if ranges is None else intersect(ranges, rows)
     return (None, None) if ranges is None else ranges
+
+
+def _pairs(low: Array | None, high: Array | None, probes: int, rows: int) -> int:
+    """How many pairs lie within row ranges."""
+    if low is None or high is None:
+        return probes * rows
+    return int(np.maximum(high.astype(np.int64) - low, 0).sum())
 
 
 def _extended(

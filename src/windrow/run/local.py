@@ -20,21 +20,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
+from windrow.control.controller import Controller, ControlSettings
+from windrow.control.observation import Arrival, Joined, Observation
 from windrow.errors import InputError, UsageError
 from windrow.plan.drivers import Load, order_of_drivers
-from windrow.plan.order import plan_query
+from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.plan import Plan
+from windrow.plan.shedding import ALL
 from windrow.query.builder import Join, schema_of
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
-from windrow.run.admit import Entry, SetAside, conform
+from windrow.run.admit import NEVER_US, Entry, SetAside, conform
 from windrow.run.batch import run_batch
+from windrow.run.buffer import Buffer
+from windrow.run.counting import Clerk
 from windrow.run.program import Program
 from windrow.run.report import Report, make_report
 from windrow.run.results import result_table
@@ -42,34 +48,59 @@ from windrow.store.window import Store
 from windrow.streams.replay import ReplayBatch
 
 Inputs = Iterable[Mapping[str, Any] | ReplayBatch]
+Charge = Callable[[Observation], Observation]
+"""Says what a batch took where it is not to be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOptions:
+    """How a join runs in this process; `windrow.local` says what each option does."""
+
+    policy: str = "timestamp"
+    methods: Collection[str] | None = None
+    plan: Plan | None = None
+    throttle: float | Literal["auto"] | None = None
+    control: ControlSettings | None = None
+    buffer_rows: int | None = None
+    max_ahead: str | None = None
+    set_aside: SetAside | None = None
+    clock: Callable[[], float] = time.time
+    charge: Charge | None = None
+
+    @staticmethod
+    def of(options: Mapping[str, Any]) -> LocalOptions:
+        """Options by their names."""
+        known = {field.name for field in fields(LocalOptions)}
+        for name in options:
+            if name not in known:
+                raise UsageError(f"there is no option '{name}'", hint=f"the options are {', '.join(sorted(known))}")
+        return LocalOptions(**options)
 
 
 class LocalJoin:
     """A running join in this process. Made by `windrow.local`; see there for the options."""
 
-    def __init__(
-        self,
-        query: Join | QuerySpec,
-        inputs: Inputs | None = None,
-        *,
-        policy: str = "timestamp",
-        methods: Collection[str] | None = None,
-        plan: Plan | None = None,
-        max_ahead: str | None = None,
-        set_aside: SetAside | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any) -> None:
+        asked = LocalOptions.of(options)
         spec = query.spec() if isinstance(query, Join) else query
         self.spec = spec
-        self.plan = plan_query(spec, policy=policy, methods=methods) if plan is None else plan
-        self.program = Program(spec, self.plan, _arrow_types(query, spec))
+        self.plan = asked.plan or plan_query(spec, policy=asked.policy, methods=asked.methods)
+        settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy)
+        if settings is not None:
+            self.plan = with_alternatives(spec, self.plan, asked.methods)
+        sheds = settings is not None or self.plan.shedding != ALL
+        self.program = Program(spec, self.plan, _arrow_types(query, spec), sheds=sheds)
+        self.controller = None if settings is None else Controller(spec, self.plan, settings)
         lateness_us = max(stream.lateness_us for stream in spec.streams)
         layouts = self.program.layouts
         self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us) for s in spec.streams}
-        self.entry = Entry(self.program, None if max_ahead is None else span_us(max_ahead), set_aside)
-        self._clock = clock
+        self.entry = Entry(self.program, None if asked.max_ahead is None else span_us(asked.max_ahead), asked.set_aside)
+        self.observation: Observation | None = None
+        self._clock = asked.clock
+        self._charge = asked.charge
         self._inputs = inputs
-        self._pushed: dict[str, list[pa.Table]] = {stream.name: [] for stream in spec.streams}
+        self._buffers = {stream.name: Buffer(asked.buffer_rows) for stream in spec.streams}
+        self._now_s: float | None = None
         self._batches = self._results = 0
         self._seconds = 0.0
         self._finished = False
@@ -100,7 +131,7 @@ class LocalJoin:
         if not names:
             self.spec.stream(stream)
         for name in names:
-            self._pushed[name].append(conform(self.entry.gates[name], table))
+            self._buffers[name].push(conform(self.entry.gates[name], table))
 
     def step(self, now_s: float | None = None) -> pa.Table:
         """Join what was pushed since the last step and return the new results; `now_s` sets the batch clock."""
@@ -144,23 +175,52 @@ class LocalJoin:
 
     def _run(self, last: bool, now_s: float | None) -> pa.Table:
         started = time.perf_counter()
-        now_us = int((self._clock() if now_s is None else now_s) * 1_000_000)
-        pushed, self._pushed = self._pushed, {name: [] for name in self._pushed}
-        fresh = self.entry.admit(pushed, now_us, last)
+        now_s = self._clock() if now_s is None else now_s
+        if self.controller is not None:
+            self.plan = replace(self.plan, shedding=self.controller.decide(now_s))
+        shedding = self.plan.shedding
+        before = {name: gate.counts.rows for name, gate in self.entry.gates.items()}
+        pushed = {name: buffer.take() for name, buffer in self._buffers.items()}
+        fresh = self.entry.admit(pushed, int(now_s * 1_000_000), last, shedding=shedding)
         stored = {name: tuple(store.segments) for name, store in self.stores.items()}
         loads = {
             name: Load(buffered=len(fresh[name]), stored=len(store), seen=self.entry.gates[name].counts.rows)
             for name, store in self.stores.items()
         }
         order = order_of_drivers(self.plan.policy, loads, self._results, self._batches)
-        results = result_table(self.program, run_batch(self.program, stored, fresh, order))
+        clerk = Clerk(self.plan.paths, {} if self.controller is None else self.controller.bins, shedding)
+        results = result_table(self.program, run_batch(self.program, stored, fresh, order, shedding, clerk))
+        merged = sum(store.merged_rows for store in self.stores.values())
         for name, store in self.stores.items():
             store.expire(*self.entry.expiry(name))
             store.add(fresh[name])
+        merged = sum(store.merged_rows for store in self.stores.values()) - merged
+        self._observe(now_s, before, clerk.joined(), len(results), merged, time.perf_counter() - started)
         self._batches += 1
         self._results += len(results)
         self._seconds += time.perf_counter() - started
         return results
+
+    def _observe(
+        self, now_s: float, before: Mapping[str, int], joined: Joined, results: int, merged: int, busy_s: float
+    ) -> None:
+        """Write down what the batch did, and tell the controller."""
+        arrivals = {
+            name: Arrival(
+                rows=gate.counts.rows - before[name],
+                late=gate.counts.late,
+                stored=len(self.stores[name]),
+                stored_bytes=self.stores[name].nbytes,
+                watermark_us=None if gate.watermark_us == NEVER_US else gate.watermark_us,
+            )
+            for name, gate in self.entry.gates.items()
+        }
+        span_s = 0.0 if self._now_s is None else now_s - self._now_s
+        self._now_s = now_s
+        done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, results=results, merged=merged)
+        self.observation = done if self._charge is None else self._charge(done)
+        if self.controller is not None:
+            self.controller.observe(self.observation)
 
     def _check_open(self) -> None:
         if self._finished:
@@ -173,10 +233,28 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     `inputs` (optional) is an iterable of batches, each a mapping from stream to rows, such as
     `windrow.streams.replay.Replay` gives; with it the join itself is an iterable of results. Options: `policy` (who
     drives, see `windrow.plan.drivers`), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
+    `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
+    `control` (how, in detail), `buffer_rows` (how many rows of a stream may wait for a step; the oldest go first),
     `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called
-    with stream, reason and rows that did not enter), `clock` (seconds since 1970).
+    with stream, reason and rows that did not enter), `clock` (seconds since 1970), `charge` (says what a batch took,
+    instead of measuring it).
     """
     return LocalJoin(query, inputs, **options)
+
+
+def settings_of(
+    throttle: float | Literal["auto"] | None, control: ControlSettings | None, spec: QuerySpec, policy: str
+) -> ControlSettings | None:
+    """How to control a join for which a throttle was asked: a number is kept to, `auto` follows the load, None is the
+    exact join.
+    """
+    if throttle is None and control is None:
+        return None
+    settings = control or ControlSettings()
+    if isinstance(throttle, int | float):
+        settings = replace(settings, fixed=float(throttle))
+    behind = policy != "timestamp" or any(stream.lateness_us > 0 for stream in spec.streams)
+    return replace(settings, behind=settings.behind or behind)
 
 
 def _arrow_types(query: Join | QuerySpec, spec: QuerySpec) -> dict[Column, pa.DataType]:

@@ -3,7 +3,7 @@
     spec + plan ──▶ what rows enter the windows        filters and required leaves, one list a stream
                     what the windows hold               a layout a stream: what the query uses, or every column
                     what travels between steps          a part of the layout: what later steps and results read
-                    how each driver's path is probed    a list of steps a driver
+                    how each driver's path is probed    a list of steps a path
                     what comes out                      the SELECT list
 
 A leaf is the largest part of a conjunct that reads one stream; it is computed once, when a row enters. Where a
@@ -41,8 +41,9 @@ from windrow.query.predicate import (
 from windrow.query.spec import Output, QuerySpec
 from windrow.query.types import BIGINT, Kind
 from windrow.run.content import content_hash
+from windrow.run.partial import Partial
 from windrow.store.codec import part_of, times_of
-from windrow.store.operand import Form, Operand, form_of
+from windrow.store.operand import Array, Form, Operand, form_of
 from windrow.store.segment import Layout, typed_text
 
 ROW_ID = "row_id"
@@ -80,14 +81,15 @@ class Entrance:
 class Program:
     """A query made ready under a plan. `evaluator` counts faults over the life of the program.
 
-    `carried` says for each driver, and each step of its path, what partial results bring there of their members;
-    `indexes` which indexes of a stream's segments steps ask for.
+    `carried` says for each path, and each of its steps, what partial results bring there of their members;
+    `indexes` which indexes of a stream's segments steps ask for. One that `sheds` has a hash of each row's content.
     """
 
     spec: QuerySpec
     plan: Plan
     arrow_types: dict[Column, pa.DataType]
     keep: Keep = "used"
+    sheds: bool = False
     evaluator: Evaluator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,8 +105,9 @@ class Program:
         self.leaves = Leaves({leaf: _form(leaf) for leaf in leaves}, frozenset(leaves) - required)
         self.layouts = {stream.name: self._layout(stream.name, leaves) for stream in self.spec.streams}
         self.entrances = {stream.name: self._entrance(stream.name, required) for stream in self.spec.streams}
-        self.steps = {path.driver: tuple(self._step(step) for step in path.steps) for path in self.plan.paths}
-        self.carried = {path.driver: self._carried(path.steps) for path in self.plan.paths}
+        self.steps = {path.name: tuple(self._step(step) for step in path.steps) for path in self.plan.paths}
+        self.targets = {path.name: path.targets for path in self.plan.paths}
+        self.carried = {path.name: self._carried(path.steps) for path in self.plan.paths}
         self.indexes = {stream.name: self._indexes(stream.name) for stream in self.spec.streams}
         self._parts: dict[tuple[str, tuple[str, ...]], Layout] = {}
         self.schema = pa.schema([pa.field(output.name, self._arrow_type(output.expression)) for output in self.outputs])
@@ -114,6 +117,13 @@ class Program:
         """Whether the SELECT list asks for `result_id()`."""
         nodes = (node for output in self.outputs for node in walk(output.expression))
         return any(isinstance(node, Call) and node.function == "result_id" for node in nodes)
+
+    def content_of(self, partial: Partial, driver: str) -> Array:
+        """The content hashes of the driver's rows of partial results."""
+        operand = partial.find(row_id(self._time(driver)))
+        if operand is None:
+            raise PlanError("rows have no hash to draw by", place=driver, hint="make the program with sheds=True")
+        return operand.values
 
     def derived(self, leaf: Expression, batch: pa.RecordBatch) -> Operand | None:
         """A leaf that was not asked for when rows were stored, from what is there; None if it cannot be had."""
@@ -135,7 +145,7 @@ class Program:
     def _layout(self, name: str, leaves: tuple[Expression, ...]) -> Layout:
         columns = self._delivered(name) if self.keep == "used" else self.kept[name]
         operands = [leaf for leaf in leaves if streams_of(leaf) == {name}]
-        if self.wants_id:
+        if self.wants_id or self.sheds:
             operands.append(row_id(self._time(name)))
         return Layout(columns, tuple(operands))
 
@@ -149,15 +159,16 @@ class Program:
         ids = {row_id(self._time(name)) for name in self.layouts} if self.wants_id else set()
         carried = []
         for number in range(len(steps)):
+            drawn = {row_id(self._time(name)) for name in self.layouts} if self.sheds and number == 0 else ids
             read = {leaf for step in steps[number:] for n in step.conjuncts for leaf in leaves_of(self.conjuncts[n])}
             carried.append({
-                name: Layout(self._delivered(name), tuple(each for each in layout.operands if each in read | ids))
+                name: Layout(self._delivered(name), tuple(each for each in layout.operands if each in read | drawn))
                 for name, layout in self.layouts.items()
             })  # fmt: skip
         return tuple(carried)
 
     def _indexes(self, name: str) -> tuple[IndexKey, ...]:
-        steps = (step for steps in self.steps.values() for step in steps if step.target == name)
+        steps = (step for path in self.plan.firsts for step in self.steps[path.name] if step.target == name)
         return tuple(dict.fromkeys(key for step in steps if (key := step.index_key) is not None))
 
     def _entrance(self, name: str, required: frozenset[Expression]) -> Entrance:
@@ -206,10 +217,10 @@ def _form(leaf: Expression) -> Form:
 
 
 def _check_plan(spec: QuerySpec, plan: Plan) -> None:
-    """A plan covers a query when every stream drives one path, which visits all others and decides each condition."""
+    """A plan covers a query when every stream drives, and each path visits all others and decides each condition."""
     names = sorted(stream.name for stream in spec.streams)
     joining = {number for number, conjunct in enumerate(spec.conjuncts) if len(streams_of(conjunct)) > 1}
-    drivers = [path.driver for path in plan.paths]
+    drivers = [path.driver for path in plan.firsts]
     known_policy(plan.policy)
     if sorted(drivers) != names:
         shown = ", ".join(drivers) or "nobody"

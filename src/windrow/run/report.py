@@ -95,11 +95,14 @@ def make_report(
         )
     steps = []
     for path in program.plan.paths:
-        for planned, probe in zip(path.steps, program.steps[path.driver], strict=True):
+        probes = program.steps[path.name]
+        if path.alternative and not any(probe.work.compared + probe.work.proposed for probe in probes):
+            continue
+        for planned, probe in zip(path.steps, probes, strict=True):
             work = probe.work
             steps.append(
                 StepReport(
-                    path.driver, planned.stream, planned.method, planned.why, work.compared, work.proposed, work.matched
+                    path.name, planned.stream, planned.method, planned.why, work.compared, work.proposed, work.matched
                 )
             )
     faults = int(program.evaluator.faults[0])

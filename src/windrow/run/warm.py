@@ -51,7 +51,7 @@ def _follow_paths(program: Program, with_nulls: bool) -> None:
         if segment is None:
             continue
         partial = first_partial(views, path.driver, segment)
-        for step in program.steps[path.driver]:
+        for step in program.steps[path.name]:
             view = views[step.target]
             if view.fresh is not None:
                 step.begin(partial).warm(view.fresh)

@@ -21,9 +21,9 @@ from windrow.probe.step import StepProbe, take
 from windrow.query.expression import Expression
 from windrow.query.sql import parse
 from windrow.run.admit import Entry
-from windrow.run.batch import Reach, time_reach
 from windrow.run.partial import Partial, View, first_partial
 from windrow.run.program import Program
+from windrow.run.reach import Reach, time_reach
 from windrow.run.spark.placing import homes, visits
 from windrow.store.operand import Array, Operand
 from windrow.store.segment import Segment

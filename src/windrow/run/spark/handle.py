@@ -123,7 +123,7 @@ class RunningJoin:
         rates_hz = {stream.name: rate(progress, partial(_rows_of, stream.name)) for stream in spec.streams}
         lines = [
             f"{path.driver} probes {step.stream}: {step.method} ({step.why})"
-            for path in plan.paths
+            for path in plan.firsts
             for step in path.steps
         ]
         return "\n".join([*lines, *slices_lines(spec, plan, rates_hz if any(rates_hz.values()) else None)])

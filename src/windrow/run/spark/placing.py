@@ -18,9 +18,9 @@ from windrow.probe.hashed import combine
 from windrow.probe.step import StepProbe
 from windrow.query.expression import Expression
 from windrow.query.predicate import Equality, Range, searches_of
-from windrow.run.batch import Reach
 from windrow.run.partial import Partial
 from windrow.run.program import Program
+from windrow.run.reach import Reach
 from windrow.store.operand import Array, Operand
 from windrow.store.segment import Segment
 

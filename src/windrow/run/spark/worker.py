@@ -27,9 +27,10 @@ from windrow.probe import ship
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
-from windrow.run.batch import Position, probe_step, run_batch, time_reach
+from windrow.run.batch import Leg, Position, run_batch, take_leg
 from windrow.run.partial import Partial, View, first_partial
 from windrow.run.program import Keep, Program
+from windrow.run.reach import time_reach
 from windrow.run.results import result_batch
 from windrow.run.spark import messages
 from windrow.run.spark.journal import segment_name
@@ -377,7 +378,7 @@ def _extended(
     step = program.steps[message.path][number]
     if views[step.target].segments:
         partial = messages.bytes_partial(message.payload, program, views)
-        yield from probe_step(step, partial, Position(message.path, job.order, job.names))
+        yield from take_leg(Leg(step), partial, Position(message.path, job.order, job.names))
 
 
 def _found(job: Job, program: Program, mine: int, attempt: str, blocks: Iterable[Partial]) -> list[Message]:

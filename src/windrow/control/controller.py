@@ -1,0 +1,285 @@
+"""The controller: what batches tell in, what the next ones leave out.
+
+    monitor ─▶ throttle ─▶ learn ─▶ optimise ─▶ actuate          once every adaptation interval Δ
+    rates       z from      lags,    which bins   portions of
+                the load    yields   each step    each driver's rows
+
+A pure object: no clock, no files, no Spark. It is told what each batch did (`observe`) and asked what the next one may
+leave out (`decide`); the same observations give the same decisions, so that each can be replayed from a log. Its state
+has a JSON form, which goes into commits.
+
+With a `fixed` throttle that share of the full work is done, whatever the load; otherwise the throttle follows the load
+(`windrow.control.throttle`). Between two intervals a decision comes early only when a batch took so long that the next
+ones cannot keep up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from windrow.control.choice import Choice, Steps, choose, path_statistics
+from windrow.control.lags import Learned, surprise
+from windrow.control.observation import Joined, Observation, summed
+from windrow.control.rates import Rates
+from windrow.control.throttle import ThrottleRule, load_of
+from windrow.errors import PlanError
+from windrow.plan.bins import MOST_BINS, Bins, lag_bins
+from windrow.plan.cost import COMPARISONS, StepCost, StreamStatistics
+from windrow.plan.plan import Plan
+from windrow.plan.random_drop import keep_rates
+from windrow.plan.shedding import Portion, Shedding, sampled
+from windrow.query.spec import QuerySpec
+
+POLICIES = ("harvest", "drop")
+SCOUTING = 0.5
+"""The share of the sampled rows that take other paths than the one taken, at most."""
+UNKNOWN = 0.25
+"""How much of its part a path is given of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSettings:
+    """How a join is controlled.
+
+    `interval_s` is Δ, `boost` γ, `sample` ω; `fixed` a throttle that does not follow the load. `policy` says what is
+    left out: parts of windows (`harvest`), or rows at random before the join (`drop`). `optimiser` is one of
+    `windrow.plan.harvest.METHODS`, or `mixture`, the best two settings drawn from. What was learned half fades in
+    `memory_s`, and down to `forget` at once when an interval finds what is `surprise` deviations off.
+    """
+
+    interval_s: float = 5.0
+    boost: float = 1.2
+    sample: float = 0.1
+    fixed: float | None = None
+    policy: str = "harvest"
+    optimiser: str = "mixture"
+    bins: int = MOST_BINS
+    behind: bool = False
+    seed: int = 0
+    target: float = 0.95
+    memory_s: float = 30.0
+    surprise: float = 5.0
+    forget: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise PlanError(f"there is no shedding policy '{self.policy}'", hint=f"choose one of {', '.join(POLICIES)}")
+        if not 0 <= self.sample < 1:
+            raise PlanError(f"a sample cannot be {self.sample} of the rows", hint="give a share from 0 to below 1")
+        if self.fixed is not None and not 0 < self.fixed <= 1:
+            raise PlanError(f"the throttle is a share of the full work, not {self.fixed}", hint="give above 0, up to 1")
+
+
+class Controller:
+    """Controls one join. `costs` says what a step costs by its method; by default a comparison is a unit of work."""
+
+    def __init__(
+        self,
+        spec: QuerySpec,
+        plan: Plan,
+        settings: ControlSettings = ControlSettings(),
+        costs: Mapping[str, StepCost] | None = None,
+    ) -> None:
+        self.spec = spec
+        self.settings = settings
+        self.rule = ThrottleRule(settings.interval_s, settings.boost, target=settings.target)
+        self.throttle = 1.0 if settings.fixed is None else settings.fixed
+        self.rates = Rates()
+        self.costs = costs or {}
+        self.expected: dict[str, float] = {}
+        self._take_plan(plan)
+        self._batches: list[Observation] = []
+        self._before: Observation | None = None
+        self._decided_s: float | None = None
+        self.shedding = self._portions(None)
+
+    def _take_plan(self, plan: Plan) -> None:
+        self.plan = plan
+        settings, names = self.settings, [path.driver for path in plan.firsts]
+        self.paths = {path.name: path.targets for path in plan.paths}
+        self.by_driver = {name: tuple(path.name for path in plan.paths if path.driver == name) for name in names}
+        self.bins = {
+            path.name: lag_bins(self.spec, path.driver, path.targets, settings.bins, settings.behind)
+            for path in plan.paths
+        }
+        self.learned = {
+            driver: Learned.empty(
+                {path: self.paths[path] for path in paths},
+                {target: held.size for target, held in zip(self.paths[driver], self.bins[driver], strict=True)},
+            )
+            for driver, paths in self.by_driver.items()
+        }
+        self.choice: Choice | None = None
+
+    def observe(self, batch: Observation) -> None:
+        """Take in what a batch did."""
+        self._batches.append(batch)
+        self.rates = self.rates.after(batch, self.settings.interval_s)
+
+    def decide(self, now_s: float) -> Shedding:
+        """What a batch that begins at `now_s` leaves out."""
+        if not self._batches:
+            return self.shedding
+        if self._decided_s is None:
+            self._decided_s = self._batches[0].now_s - self._batches[0].span_s
+        if now_s - self._decided_s < self.settings.interval_s and not self._is_overrun():
+            return self.shedding
+        self._adapt(now_s)
+        return self.shedding
+
+    def to_be_chosen(self) -> tuple[tuple[StreamStatistics, ...], tuple[tuple[Steps, ...], ...]] | None:
+        """What is known of the streams, and of each path of each driver; None before all drivers were sampled."""
+        if any(held.sampled == 0 for held in self.learned.values()):
+            return None
+        names = list(self.by_driver)
+        streams = tuple(self.rates.stream(self.spec.stream(name)) for name in names)
+        rows = dict(zip(names, (stream.rows for stream in streams), strict=True))
+        methods = {path.name: tuple(step.method for step in path.steps) for path in self.plan.paths}
+        options = []
+        for driver, paths in self.by_driver.items():
+            held = self.learned[driver]
+            widths = {
+                target: _widths(bins, held.newer_a_row(target) / max(rows[target], 1e-9))
+                for target, bins in zip(self.paths[driver], self.bins[driver], strict=True)
+            }
+            options.append(
+                tuple(
+                    path_statistics(
+                        held, path, names, rows, widths, [self.costs.get(m, COMPARISONS) for m in methods[path]]
+                    )
+                    for path in paths
+                )
+            )
+        return streams, tuple(options)
+
+    def to_values(self) -> dict[str, Any]:
+        """The state, as values that JSON knows."""
+        return {
+            "throttle": self.throttle,
+            "rates": self.rates.to_values(),
+            "learned": {driver: held.to_values() for driver, held in self.learned.items()},
+            "expected": dict(self.expected),
+            "batches": [batch.to_values() for batch in self._batches],
+            "before": None if self._before is None else self._before.to_values(),
+            "decided_s": self._decided_s,
+            "shedding": self.shedding.to_values(),
+        }
+
+    def restore(self, values: Mapping[str, Any]) -> None:
+        """Go on from a state that `to_values` gave; what was learned over other paths or bins is left aside."""
+        self.throttle = values["throttle"] if self.settings.fixed is None else self.settings.fixed
+        self.rates = Rates.from_values(values["rates"])
+        learned = {driver: Learned.from_values(held) for driver, held in values["learned"].items()}
+        fits = learned.keys() == self.learned.keys() and all(
+            held.paths == self.learned[driver].paths and _sizes(held) == _sizes(self.learned[driver])
+            for driver, held in learned.items()
+        )
+        if fits:
+            self.learned, self.expected = learned, dict(values["expected"])
+            self.shedding = Shedding.from_values(values["shedding"])
+        self._batches = [Observation.from_values(batch) for batch in values["batches"]] if fits else []
+        self._before = None if values["before"] is None else Observation.from_values(values["before"])
+        self._decided_s = values["decided_s"]
+
+    def _is_overrun(self) -> bool:
+        last = self._batches[-1]
+        return self.settings.fixed is None and last.busy_s > max(last.span_s, self.settings.interval_s / 5)
+
+    def _adapt(self, now_s: float) -> None:
+        joined = summed(batch.joined for batch in self._batches)
+        self._learn(joined, now_s)
+        if self.settings.fixed is None:
+            self.throttle = self.rule.next(self.throttle, load_of(self._batches, before=self._before))
+        self.shedding = self._optimised()
+        self._before = self._batches[-1]
+        self._batches = []
+        self._decided_s = now_s
+
+    def _learn(self, joined: Joined, now_s: float) -> None:
+        decided_s = self._decided_s if self._decided_s is not None else now_s
+        faded = 0.5 ** ((now_s - decided_s) / self.settings.memory_s)
+        for driver, held in self.learned.items():
+            sample, others = (
+                {path: tally for path, tally in found.items() if path in held.paths}
+                for found in (joined.sampled, joined.others)
+            )
+            off = abs(surprise(others, self.expected[driver])) if driver in self.expected else 0.0
+            keep = self.settings.forget if off > self.settings.surprise else faded
+            self.learned[driver] = held.after(sample, others, self.shedding.throttle, keep)
+
+    def _optimised(self) -> Shedding:
+        known = self.to_be_chosen()
+        if known is None or self.throttle >= 1:
+            self.expected = {}
+            return self._portions(None)
+        streams, options = known
+        settings = self.settings
+        held = () if self.choice is None else self.choice.paths
+        self.choice = choose(
+            streams, options, self.throttle, sample=settings.sample, current=held, optimiser=settings.optimiser
+        )
+        if settings.policy == "drop":
+            kept = keep_rates(self.choice.statistics, self.throttle)
+            shares = tuple(zip(self.by_driver, kept.keep, strict=True))
+            return replace(self._portions(None), keep=shares)
+        self.expected = dict(zip(self.by_driver, self.choice.found, strict=True))
+        return self._portions(self.choice)
+
+    def _portions(self, choice: Choice | None) -> Shedding:
+        """Sampled rows, on all paths, and the others by what was chosen."""
+        sample, found = self.settings.sample, []
+        for number, (driver, paths) in enumerate(self.by_driver.items()):
+            taken = 0 if choice is None else choice.paths[number]
+            steps = len(self.paths[driver])
+            scouts = {k: share * sample for k, share in self._scouts(number, taken, len(paths)).items()}
+            parts = [sampled(share, steps, k) for k, share in scouts.items() if share > 0]
+            rest = 1.0 - sum(part.share for part in parts)
+            if choice is None:
+                parts.append(Portion(rest, (None,) * steps))
+            else:
+                for setting, drawn in zip(
+                    choice.bins.settings, (1 - choice.bins.share, choice.bins.share), strict=True
+                ):
+                    if drawn > 0:
+                        lags = _lags(self.bins[paths[taken]], setting.chosen[number])
+                        parts.append(Portion(rest * drawn, lags, alternative=taken))
+            found.append((driver, tuple(parts)))
+        throttle = 1.0 if choice is None else self.throttle
+        return Shedding(throttle, self.settings.seed, portions=tuple(found))
+
+    def _scouts(self, number: int, taken: int, count: int) -> dict[int, float]:
+        """How the sampled rows are shared out over a driver's paths: most take the one that is taken anyway, the others
+        the less the dearer they are known to be.
+        """
+        if count == 1:
+            return {0: 1.0}
+        costs = None if self.choice is None else self.choice.costs[number]
+        each = SCOUTING / (count - 1)
+        scouts = {
+            k: each * (UNKNOWN if costs is None else min(1.0, (costs[taken] / max(costs[k], 1e-300)) ** 2))
+            for k in range(count)
+            if k != taken
+        }
+        return {taken: 1.0 - sum(scouts.values()), **scouts}
+
+
+def _lags(bins: Sequence[Bins], chosen: Sequence[Sequence[int]]) -> tuple[tuple[tuple[int, int], ...] | None, ...]:
+    return tuple(
+        None if len(numbers) == held.size else held.ranges(numbers) for held, numbers in zip(bins, chosen, strict=True)
+    )
+
+
+def _widths(bins: Bins, newer: float) -> tuple[float, ...]:
+    """The share of a window's rows in each bin, where one bin holds the rows that are newer than the driver's."""
+    widths = bins.widths
+    if bins.first_ahead:
+        widths[: bins.first_ahead] = max(newer, 1e-6) / bins.first_ahead
+    return tuple(np.maximum(widths, 1e-9).tolist())
+
+
+def _sizes(learned: Learned) -> dict[str, int]:
+    return {target: len(line) for target, line in learned.found.items()}

@@ -1,0 +1,204 @@
+"""What is learned of where matches lie: for each direction, how many results a row gives, and at which lags.
+
+    sampled rows    everything, thinly     what the other rows miss      missed / z      a row, by lag bin
+    other rows      what the plan says     what they find                found           a row, by lag bin
+                                                                         ------
+                                                                         expected results a row, by lag bin
+
+The two add up to what a row would find without any restriction: what the plan lets rows find is counted on nearly all
+rows, so it is known well, and only the rest is estimated from the sampled ones (window shredding, section V-B). Few
+sampled results are spread over neighbouring bins, the fewer the wider, because a single one says little about its bin.
+
+Histograms are kept for each direction and store, not for each stream: a result belongs to one direction and is counted
+once a step, which is no more work than the paper's m histograms, and it needs no assumption that lags are independent
+(docs/design/0003). Old counts fade with a half-life; they fade at once when what is found is not what was expected.
+
+A direction may have several paths, which visit the stores in different orders. Lags belong to the store, whatever the
+order; how many rows pass the steps depends on which stores were visited, and is kept path by path.
+
+>>> learned = Learned.empty({"a": ("b",)}, {"b": 4})
+>>> sample = PathTally(10, 6, (StepTally(10, 400, 400, 6),), ((0.0, 6.0, 0.0, 0.0),), 6.0, ((0.0, 6.0, 0.0, 0.0),))
+>>> learned = learned.after({"a": sample}, {}, throttle=0.5, keep=1.0)
+>>> round(learned.results_a_row, 3), int(np.argmax(learned.scores()["b"])), learned.passing("b")
+(1.2, 1, 0.015)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.control.observation import PathTally, StepTally
+
+Floats = NDArray[np.float64]
+
+PRIOR_RESULTS = 0.25
+"""Sampled results that every direction is taken to have missed before any were seen, spread over all bins: so that one
+that was never seen to give results is not given up for good."""
+SPREAD = 1.0
+"""Deviation, in shares of the window, over which a single sampled result is spread; n of them over 1 / n of it."""
+LEAST_SPREAD = 0.35
+LEAST = 1e-300
+_NUMBERS = ("probes", "searched", "candidates", "matches")
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is known of one direction. All numbers are sums over driver rows, faded.
+
+    `found` and `missed` hold results by store and lag bin; `drivers` is the rows they stand for, `sampled` how much of
+    them was sampled (rows times throttle), `sampled_results` how many results that gave which others missed. `steps`
+    are the tallies of sampled rows, for each of the `paths`; `newer` counts rows of each store that were newer than the
+    driver's.
+    """
+
+    paths: Mapping[str, tuple[str, ...]]
+    drivers: float
+    sampled: float
+    sampled_results: float
+    found: Mapping[str, tuple[float, ...]]
+    missed: Mapping[str, tuple[float, ...]]
+    steps: Mapping[str, tuple[tuple[float, ...], ...]]
+    newer: Mapping[str, float]
+
+    @staticmethod
+    def empty(paths: Mapping[str, tuple[str, ...]], bins: Mapping[str, int]) -> Learned:
+        """Nothing known of a direction with these paths, to stores with so many bins."""
+        nothing = {target: (0.0,) * count for target, count in bins.items()}
+        steps = {path: ((0.0,) * len(_NUMBERS),) * len(targets) for path, targets in paths.items()}
+        return Learned(dict(paths), 0.0, 0.0, 0.0, nothing, nothing, steps, dict.fromkeys(bins, 0.0))
+
+    def after(
+        self, sampled: Mapping[str, PathTally], others: Mapping[str, PathTally], throttle: float, keep: float
+    ) -> Learned:
+        """With what an interval added, path by path; `keep` is the share of what was known that stays."""
+        drove, thin = _drivers(others), _drivers(sampled)
+        rows, share = drove + thin, thin * throttle
+        if not rows:
+            return self
+        alone = not drove
+        missed_results = sum(tally.results if alone else tally.missed for tally in sampled.values())
+        found, missed = _faded(self.found, keep), _faded(self.missed, keep)
+        for name, tally in others.items():
+            _add(found, self.paths[name], tally.lags, rows / drove)
+        for name, tally in sampled.items() if share else ():
+            _add(missed, self.paths[name], tally.lags if alone else tally.missed_lags, rows / share)
+        newer = {target: keep * held for target, held in self.newer.items()}
+        for name, tally in (*sampled.items(), *others.items()):
+            for target, count in zip(self.paths[name], tally.behind, strict=True):
+                newer[target] += count
+        steps = {
+            name: tuple(
+                tuple(keep * old + getattr(step, number) for old, number in zip(line, _NUMBERS, strict=True))
+                for line, step in zip(held, _steps(sampled.get(name), len(held)), strict=True)
+            )
+            for name, held in self.steps.items()
+        }
+        return Learned(
+            self.paths,
+            keep * self.drivers + rows,
+            keep * self.sampled + share,
+            keep * self.sampled_results + missed_results,
+            {target: tuple(line.tolist()) for target, line in found.items()},
+            {target: tuple(line.tolist()) for target, line in missed.items()},
+            steps,
+            newer,
+        )
+
+    @property
+    def results_a_row(self) -> float:
+        """How many results a driver row gives when it may look everywhere."""
+        target = next(iter(self.found))
+        return (sum(self.found[target]) + sum(self.missed[target])) / self.drivers if self.drivers else 0.0
+
+    def scores(self) -> dict[str, Floats]:
+        """For each store, the results a driver row gives by lag bin."""
+        prior = PRIOR_RESULTS / self.sampled if self.sampled else 0.0
+        return {
+            target: (np.array(found) + _spread(np.array(self.missed[target]), self.sampled_results))
+            / max(self.drivers, LEAST)
+            + prior / len(found)
+            for target, found in self.found.items()
+        }
+
+    def passing(self, path: str, step: int = 0) -> float | None:
+        """The share of stored rows in reach that match at a step of a path; None where nothing was looked at."""
+        _, searched, _, matches = self.steps[path][step]
+        return matches / searched if searched else None
+
+    def candidate_share(self, path: str, step: int = 0) -> float:
+        """The share of stored rows in reach that are looked at one by one."""
+        _, searched, candidates, _ = self.steps[path][step]
+        return candidates / searched if searched else 1.0
+
+    def newer_a_row(self, target: str) -> float:
+        """How many rows of a store are newer than a driver row, on average."""
+        return self.newer[target] / self.drivers if self.drivers else 0.0
+
+    def to_values(self) -> dict[str, Any]:
+        """As values that JSON knows."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @staticmethod
+    def from_values(values: Mapping[str, Any]) -> Learned:
+        """What `to_values` gave, after a way through JSON or not."""
+        drivers, sampled, results = (float(values[name]) for name in ("drivers", "sampled", "sampled_results"))
+        found, missed = ({t: tuple(line) for t, line in values[name].items()} for name in ("found", "missed"))
+        return Learned(
+            {path: tuple(targets) for path, targets in values["paths"].items()},
+            drivers,
+            sampled,
+            results,
+            found,
+            missed,
+            {path: tuple(map(tuple, held)) for path, held in values["steps"].items()},
+            dict(values["newer"]),
+        )
+
+
+def surprise(others: Mapping[str, PathTally], expected_a_row: float) -> float:
+    """How unlikely what an interval's unsampled rows found is, if they had to find `expected_a_row` each: in
+    deviations of a sum over rows that find very different numbers, as in a geometric distribution.
+
+    >>> round(surprise({"a": PathTally(drivers=100, results=10)}, 0.4), 2)
+    -4.01
+    """
+    drivers = _drivers(others)
+    if expected_a_row <= 0 or not drivers:
+        return 0.0
+    results = sum(tally.results for tally in others.values())
+    deviation = np.sqrt(drivers * (expected_a_row + expected_a_row**2))
+    return float((results - expected_a_row * drivers) / deviation)
+
+
+def _drivers(tallies: Mapping[str, PathTally]) -> int:
+    return sum(tally.drivers for tally in tallies.values())
+
+
+def _steps(tally: PathTally | None, count: int) -> tuple[StepTally, ...]:
+    return tally.steps if tally is not None and tally.steps else (StepTally(),) * count
+
+
+def _faded(held: Mapping[str, Sequence[float]], keep: float) -> dict[str, Floats]:
+    return {target: keep * np.array(line) for target, line in held.items()}
+
+
+def _add(into: dict[str, Floats], targets: Sequence[str], lags: Sequence[Sequence[float]], weight: float) -> None:
+    for target, line in zip(targets, lags, strict=True):
+        into[target] += weight * np.array(line)
+
+
+def _spread(counts: Floats, results: float) -> Floats:
+    """Counts, spread over neighbouring bins: as wide as the window for one result, less for many."""
+    bins = len(counts)
+    total = counts.sum()
+    if bins == 1 or total <= 0:
+        return counts
+    deviation = max(LEAST_SPREAD, SPREAD * bins / max(1.0, results))
+    distance = np.arange(bins)[:, None] - np.arange(bins)[None, :]
+    kernel = np.exp(-0.5 * (distance / deviation) ** 2)
+    return np.asarray((kernel / kernel.sum(axis=0)) @ counts)

@@ -1,0 +1,178 @@
+"""What a batch did, in numbers: all that decisions about the next ones are made from.
+
+    run ── Observation, one a batch ──▶ control ── plan ──▶ run
+
+Counts add up: over the blocks of a batch, over the slices of a cluster, over batches. They have a JSON form, in which
+tasks tell them to the driver program.
+
+>>> one = StepTally(probes=10, searched=1000, candidates=50, matches=5, seconds=0.001)
+>>> (one + one).matches
+10
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StepTally:
+    """One step of a path: `probes` partial rows met `searched` stored rows within their reach, of which a method looked
+    at `candidates` one by one and found `matches`.
+    """
+
+    probes: int = 0
+    searched: int = 0
+    candidates: int = 0
+    matches: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: StepTally) -> StepTally:
+        return StepTally(
+            self.probes + other.probes,
+            self.searched + other.searched,
+            self.candidates + other.candidates,
+            self.matches + other.matches,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PathTally:
+    """What some of a driver's rows did: `drivers` rows, their steps, and where the members of `results` lay.
+
+    `lags` holds for each step the number of results by lag bin (`windrow.plan.bins`) of the member that step found. Of
+    many results only some are looked at, each standing for `1 / share` of them, so the numbers need not be whole. Of
+    the results of sampled rows, `missed` would have escaped the driver's other rows, `missed_lags` says where.
+    `behind` counts for each step stored rows newer than the driver's.
+    """
+
+    drivers: int = 0
+    results: int = 0
+    steps: tuple[StepTally, ...] = ()
+    lags: tuple[tuple[float, ...], ...] = ()
+    missed: float = 0.0
+    missed_lags: tuple[tuple[float, ...], ...] = ()
+    behind: tuple[int, ...] = ()
+
+    def __add__(self, other: PathTally) -> PathTally:
+        return PathTally(
+            self.drivers + other.drivers,
+            self.results + other.results,
+            tuple(one + two for one, two in _paired(self.steps, other.steps, StepTally())),
+            _by_bin(self.lags, other.lags),
+            self.missed + other.missed,
+            _by_bin(self.missed_lags, other.missed_lags),
+            tuple(one + two for one, two in _paired(self.behind, other.behind, 0)),
+        )
+
+
+NO_PATH = PathTally()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What probing did: for each path (by its name) the rows that were sampled, and all others."""
+
+    sampled: Mapping[str, PathTally] = field(default_factory=dict)
+    others: Mapping[str, PathTally] = field(default_factory=dict)
+
+    def __add__(self, other: Joined) -> Joined:
+        return Joined(_added(self.sampled, other.sampled), _added(self.others, other.others))
+
+    def to_values(self) -> dict[str, Any]:
+        """As values that JSON knows."""
+        return asdict(self)
+
+    @staticmethod
+    def from_values(values: Mapping[str, Any]) -> Joined:
+        """What `to_values` gave, after a way through JSON or not."""
+        return Joined(_paths(values["sampled"]), _paths(values["others"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One stream in a batch: `rows` came in, `late` ones among them; `stored` are in its window, in `stored_bytes`;
+    `watermark_us` is where it stands.
+    """
+
+    rows: int
+    late: int = 0
+    stored: int = 0
+    stored_bytes: int = 0
+    watermark_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One batch: what arrived, what was joined, how long it took, and what waits.
+
+    `now_s` is the batch clock, `span_s` the time since the batch before: what the batch had to keep up with. It kept
+    the processor busy for `busy_s`. `waiting` counts rows that had arrived but are not in it, stream by stream;
+    `merged` rows were copied into merged segments.
+    """
+
+    batch: int
+    now_s: float
+    span_s: float
+    busy_s: float
+    arrivals: Mapping[str, Arrival]
+    joined: Joined
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    results: int = 0
+    merged: int = 0
+
+    def to_values(self) -> dict[str, Any]:
+        """As values that JSON knows."""
+        return asdict(self)
+
+    @staticmethod
+    def from_values(values: Mapping[str, Any]) -> Observation:
+        """What `to_values` gave, after a way through JSON or not."""
+        rest = {name: values[name] for name in ("batch", "now_s", "span_s", "busy_s", "results", "merged")}
+        arrivals = {name: Arrival(**held) for name, held in values["arrivals"].items()}
+        return Observation(
+            **rest, arrivals=arrivals, joined=Joined.from_values(values["joined"]), waiting=dict(values["waiting"])
+        )
+
+
+def summed(parts: Iterable[Joined]) -> Joined:
+    """All of some batches', or some slices', work."""
+    total = Joined()
+    for part in parts:
+        total += part
+    return total
+
+
+def _added(one: Mapping[str, PathTally], two: Mapping[str, PathTally]) -> dict[str, PathTally]:
+    names = dict.fromkeys((*one, *two))
+    return {name: one.get(name, NO_PATH) + two.get(name, NO_PATH) for name in names}
+
+
+def _paired(one: Sequence[T], two: Sequence[T], nothing: T) -> Iterator[tuple[T, T]]:
+    return zip_longest(one, two, fillvalue=nothing)
+
+
+def _by_bin(one: Sequence[Sequence[float]], two: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    pairs = _paired(one, two, ())
+    return tuple(tuple(a + b for a, b in _paired(first, second, 0.0)) for first, second in pairs)
+
+
+def _paths(values: Mapping[str, Any]) -> dict[str, PathTally]:
+    return {
+        name: PathTally(
+            held["drivers"],
+            held["results"],
+            tuple(StepTally(**step) for step in held["steps"]),
+            tuple(tuple(found) for found in held["lags"]),
+            held["missed"],
+            tuple(tuple(found) for found in held["missed_lags"]),
+            tuple(held["behind"]),
+        )
+        for name, held in values.items()
+    }
