@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from windrow.cli.tables import cell
 from windrow.errors import SourceError, UsageError
 
 FOLDER = "benchmarks"
@@ -104,21 +105,6 @@ def load(benchmark: Benchmark) -> Any:
             hint = "a benchmark has DESCRIPTION and run(quick)"
             raise SourceError(f"benchmark '{benchmark.name}' has no {wanted}", place=str(benchmark.file), hint=hint)
     return module
-
-
-def cell(value: object) -> str:
-    """A value as a table shows it.
-
-    >>> [cell(value) for value in (True, False, None, 0.0123456, 12345.678, 3, "x")]
-    ['yes', 'NO', '', '0.0123', '12,346', '3', 'x']
-    """
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "NO"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _print(rows: Sequence[Row], console: Any) -> None:

@@ -14,10 +14,11 @@ from windrow.cli.calibrate import calibrate
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.outcome import Commands
+from windrow.cli.reproduce import reproduce
 from windrow.cli.run import run
 from windrow.cli.state import state
 
-COMMANDS = (run, explain, demo, state, bench, calibrate)
+COMMANDS = (run, explain, demo, state, bench, calibrate, reproduce)
 
 main = typer.Typer(
     name="windrow",

@@ -30,9 +30,10 @@ def work_of(
 ) -> Work:
     """All the work of a batch that ran by `plan`."""
     done: dict[str, StepWork] = {}
+    by_name = {path.name: path for path in plan.paths}
     for paths in (observation.joined.sampled, observation.joined.others):
-        for driver, tally in paths.items():
-            for step, counts in zip(plan.path(driver).steps, tally.steps, strict=False):
+        for name, tally in paths.items():
+            for step, counts in zip(by_name[name].steps, tally.steps, strict=False):
                 held = done.get(step.method, StepWork(step.method, 0, 0, 0))
                 done[step.method] = StepWork(
                     step.method,

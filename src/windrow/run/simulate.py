@@ -15,7 +15,7 @@ A batch takes all rows that came while the one before it ran. If that took longe
 >>> rows = generate(cameras(100, (0, 5), (2, 2)), duration_s=60, seed=1)
 >>> text = "SELECT a.id AS i, b.id AS j FROM cam1 AS a, cam2 AS b WHERE ABS(a.x - b.x) <= 1 WINDOW 10 SECONDS"
 >>> query = windrow.sql(text, streams=rows)
->>> fast = Machine(REFERENCE.scaled(1000), speed=1000)
+>>> fast = Machine(REFERENCE.scaled(5000), speed=1000)
 >>> exact = simulate(query, rows, fast)
 >>> slow = fast.overloaded(exact, 3, after_s=20)           # on which the exact join takes three times too long
 >>> shed = simulate(query, rows, slow, throttle="auto")
@@ -25,17 +25,18 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from windrow.control.charge import work_of
 from windrow.control.observation import Joined, Observation, PathTally
 from windrow.errors import UsageError
 from windrow.plan.shedding import Shedding
-from windrow.plan.work import REFERENCE, StepWork, Work, WorkCosts
+from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.builder import Join
 from windrow.run.local import LocalJoin
 from windrow.store.operand import time_us
@@ -144,25 +145,25 @@ class _Meter:
         join, costs, speed = self.join, self.machine.costs, self.machine.speed
         if join is None:
             return done
-        methods = {path.name: [step.method for step in path.steps] for path in join.plan.paths}
-        tallies = [*done.joined.sampled.items(), *done.joined.others.items()]
-        steps = tuple(
-            StepWork(method, step.probes, step.candidates, step.matches)
-            for path, tally in tallies
-            for method, step in zip(methods[path], tally.steps, strict=True)
-        )
+        methods = {path.name: tuple(step.method for step in path.steps) for path in join.plan.paths}
         decided, self._decided = self._decided, 0 if join.controller is None else join.controller.decisions
         rows = sum(arrival.rows for arrival in done.arrivals.values())
-        indexed = rows + done.merged if any(m in ("sorted", "hashed") for held in methods.values() for m in held) else 0
-        work = Work(1, rows, done.merged, indexed, done.results, self._decided - decided, steps)
-        busy_s = costs.seconds_of(work).total_s / speed
-        timed = Joined(*({p: _timed(t, methods[p], costs, speed) for p, t in held.items()} for held in (
-            done.joined.sampled, done.joined.others
-        )))  # fmt: skip
-        return replace(done, busy_s=busy_s, joined=timed)
+        indexed = any(method in ("sorted", "hashed") for held in methods.values() for method in held)
+        work = work_of(
+            done,
+            join.plan,
+            merged_rows=done.merged,
+            indexed_rows=rows + done.merged if indexed else 0,
+            decisions=self._decided - decided,
+        )
+        sampled, others = (
+            {path: _timed(tally, methods[path], costs, speed) for path, tally in held.items()}
+            for held in (done.joined.sampled, done.joined.others)
+        )
+        return replace(done, busy_s=costs.seconds_of(work).total_s / speed, joined=Joined(sampled, others))
 
 
-def _timed(tally: PathTally, methods: list[str], costs: WorkCosts, speed: float) -> PathTally:
+def _timed(tally: PathTally, methods: Sequence[str], costs: WorkCosts, speed: float) -> PathTally:
     steps = (
         replace(step, seconds=costs.step(method).seconds(step.probes, step.candidates, step.matches) / speed)
         for method, step in zip(methods, tally.steps, strict=True)

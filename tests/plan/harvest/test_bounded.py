@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -107,7 +109,8 @@ def test_drawing_lots_yields_the_bound(statistics: Statistics, throttle: float) 
     model = CostModel.of(statistics)
     lots = mixture(model, throttle)
     assert 0.0 <= lots.share <= 1.0
-    assert lots.cost <= throttle * model.full_cost * (1 + ROUNDING)
+    # Below the smallest normal number floats have few digits left, so that shares of 5e-324 are far off.
+    assert lots.cost <= throttle * model.full_cost * (1 + ROUNDING) + sys.float_info.min
     bound = output_bound(model, throttle)
     assert lots.output == pytest.approx(bound, rel=1e-6, abs=ROUNDING * model.tally(model.bins)[1])
     assert lots.output >= optimise(model, throttle).output * (1 - ROUNDING)

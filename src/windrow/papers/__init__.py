@@ -1,0 +1,19 @@
+"""The experiments of the papers Windrow is made of, one module a figure or table.
+
+    papers/grubjoin/figure7.py      EXPERIMENT = Experiment("grubjoin/figure7", "…", run)
+    papers/grubjoin/__init__.py     EXPERIMENTS = (figure3.EXPERIMENT, …)      the paper's, in its order
+    here                            EXPERIMENTS                                all papers'
+
+A module's docstring says what the paper shows and which settings are ours because the paper does not give them. To add
+an experiment, add a module and a line in its paper's tuple. `windrow reproduce` runs them.
+
+>>> [experiment.name for experiment in EXPERIMENTS if experiment.paper == "grubjoin"][:2]
+['grubjoin/figure3', 'grubjoin/figure4']
+"""
+
+from __future__ import annotations
+
+from windrow.papers import grubjoin
+from windrow.papers.experiment import Experiment
+
+EXPERIMENTS: tuple[Experiment, ...] = (*grubjoin.EXPERIMENTS,)
