@@ -30,8 +30,8 @@ class Size:
     band: float
 
 
-QUICK = Size(batches=6, skip=3, band=4)
-FULL = Size(batches=40, skip=24, band=16)
+QUICK = Size(batches=6, skip=3, band=0.5)
+FULL = Size(batches=40, skip=24, band=1)
 
 
 def run(quick: bool) -> list[Row]:

@@ -123,21 +123,37 @@ def shares(program: Program, driver: str, first: Partial, shedding: Shedding) ->
 
 def way_of(program: Program, driver: str, first: Partial, number: int, shedding: Shedding, clerk: Clerk | None) -> Way:
     """How the rows `first` of a driver's portion take its path."""
-    portions = shedding.of(driver)
-    portion = portions[number] if portions else Portion(1.0, (None,) * len(program.steps[driver]))
+    portion = portion_of(program, driver, number, shedding)
     path = path_name(driver, portion.alternative)
-    probes = program.steps[path]
     page = None if clerk is None else clerk.page(path, portion.sampled)
     if page is not None:
         page.drove(first)
-    legs = []
-    for step, probe in enumerate(probes):
-        strata = None
-        if portion.sampled and step == 0 and shedding.throttle < 1:
-            length = stratum_length(program.spec.stream(probe.target), shedding.strata)
-            strata = Strata(length, shedding.throttle, shedding.seed, program.content_of(first, driver))
-        legs.append(Leg(probe, portion.lags[step], strata, None if page is None else page.steps[step]))
-    return Way(tuple(legs), page)
+    steps = range(len(program.steps[path]))
+    return Way(tuple(leg_of(program, driver, portion, step, first, shedding, page) for step in steps), page)
+
+
+def portion_of(program: Program, driver: str, number: int, shedding: Shedding) -> Portion:
+    """A driver's portion by its number; all rows, unrestricted, where nothing is said of it."""
+    portions = shedding.of(driver)
+    return portions[number] if portions else Portion(1.0, (None,) * len(program.steps[driver]))
+
+
+def leg_of(
+    program: Program,
+    driver: str,
+    portion: Portion,
+    step: int,
+    partial: Partial,
+    shedding: Shedding,
+    page: Page | None,
+) -> Leg:
+    """Step `step` of a portion's path, as the rows `partial` take it."""
+    probe = program.steps[path_name(driver, portion.alternative)][step]
+    strata = None
+    if portion.sampled and step == 0 and shedding.throttle < 1:
+        length = stratum_length(program.spec.stream(probe.target), shedding.strata)
+        strata = Strata(length, shedding.throttle, shedding.seed, program.content_of(partial, driver))
+    return Leg(probe, portion.lags[step], strata, None if page is None else page.steps[step])
 
 
 def _follow(way: Way, number: int, partial: Partial, position: Position) -> Iterator[Partial]:

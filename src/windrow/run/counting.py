@@ -58,6 +58,11 @@ class Page:
         self.missed_lags = [np.zeros(bins.size) for bins in self.bins]
         self.behind = [0] * len(self.targets)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether anything was noted."""
+        return bool(self.drivers or self.results or any(step.probes for step in self.steps))
+
     def drove(self, first: Partial) -> None:
         """Take notes on rows that set out."""
         self.drivers += len(first)
@@ -118,8 +123,8 @@ class Clerk:
     def joined(self) -> Joined:
         """The notes, as values."""
         return Joined(
-            {path: page.tally() for path, page in self.sampled.items() if page.drivers},
-            {path: page.tally() for path, page in self.others.items() if page.drivers},
+            {path: page.tally() for path, page in self.sampled.items() if page.is_used},
+            {path: page.tally() for path, page in self.others.items() if page.is_used},
         )
 
 

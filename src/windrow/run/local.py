@@ -51,6 +51,8 @@ from windrow.streams.replay import ReplayBatch
 Inputs = Iterable[Mapping[str, Any] | ReplayBatch]
 Charge = Callable[[Observation], Observation]
 """Says what a batch took where it is not to be measured."""
+SHEDS = ("drop",)
+"""What becomes of results that are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class LocalOptions:
     methods: Collection[str] | None = None
     plan: Plan | None = None
     throttle: float | Literal["auto"] | None = None
+    shed: str = "drop"
     control: ControlSettings | None = None
     buffer_rows: int | None = None
     max_ahead: str | None = None
@@ -87,7 +90,7 @@ class LocalJoin:
         spec = query.spec() if isinstance(query, Join) else query
         self.spec = spec
         self.plan = asked.plan or plan_query(spec, policy=asked.policy, methods=asked.methods)
-        settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy)
+        settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy, asked.shed)
         if settings is not None:
             self.plan = with_alternatives(spec, self.plan, asked.methods)
         sheds = settings is not None or self.plan.shedding != ALL
@@ -241,7 +244,8 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     `windrow.streams.replay.Replay` gives; with it the join itself is an iterable of results. Options: `policy` (who
     drives, see `windrow.plan.drivers`), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
-    `control` (how, in detail), `buffer_rows` (how many rows of a stream may wait for a step; the oldest go first),
+    `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
+    wait for a step; the oldest go first),
     `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called
     with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs`
     (a first guess at what work costs; it is fitted while running), `charge` (says what a batch took,
@@ -251,11 +255,21 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
 
 
 def settings_of(
-    throttle: float | Literal["auto"] | None, control: ControlSettings | None, spec: QuerySpec, policy: str
+    throttle: float | Literal["auto"] | None,
+    control: ControlSettings | None,
+    spec: QuerySpec,
+    policy: str,
+    shed: str = "drop",
 ) -> ControlSettings | None:
     """How to control a join for which a throttle was asked: a number is kept to, `auto` follows the load, None is the
     exact join.
     """
+    if shed not in SHEDS:
+        raise UsageError(f"what is left out cannot be treated as '{shed}'", hint=f"choose of {', '.join(SHEDS)}")
+    if not (throttle is None or throttle == "auto" or isinstance(throttle, int | float)):
+        raise UsageError(
+            f"the throttle is {throttle!r}", hint='give a share of the full work, above 0 up to 1, or "auto"'
+        )
     if throttle is None and control is None:
         return None
     settings = control or ControlSettings()

@@ -18,18 +18,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from windrow.control.controller import ControlSettings
 from windrow.errors import UsageError
-from windrow.plan.order import plan_query
+from windrow.plan.calibration import calibrated
+from windrow.plan.order import plan_query, with_alternatives
+from windrow.plan.work import REFERENCE
 from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
+from windrow.run.local import settings_of
 from windrow.run.program import Keep, kept_columns
 from windrow.run.spark.aside import Aside
 from windrow.run.spark.handle import RunningJoin
@@ -81,13 +85,18 @@ class SparkJoin(Join):
         max_ahead: str | None = "1 day",
         set_aside: str | Path | None = None,
         most_rows: int = MOST_ROWS,
+        throttle: float | Literal["auto"] | None = None,
+        shed: str = "drop",
+        control: ControlSettings | None = None,
     ) -> RunningJoin:
         """Start the join. `state` is where windows and commits are, by default below the checkpoint; `trigger` a span
         or "available now"; `name` what Spark shows; `slices` the number of parts probed side by side (by default
         Spark's parallelism), `slice_by` what they are cut by (time, hash, range; auto: what ships least); `keep`
         whether stored rows hold all columns, so that the SELECT list may change later, or those it uses; `max_ahead`
         how far ahead of the clock a row may be (None: any); `set_aside` a folder for rows that were late or bad;
-        `most_rows` how many rows are joined at a time: a larger batch runs in parts.
+        `most_rows` how many rows are joined at a time: a larger batch runs in parts; `throttle` the share of the full
+        work to do, "auto" for as much as there is time for, None for all; `shed` what becomes of the rest ("drop": it
+        is left out); `control` how, in detail.
         """
         spec = self.spec()
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
@@ -98,16 +107,17 @@ class SparkJoin(Join):
             raise UsageError(f"slices is {slices}", place="start", hint="give 1 or more")
         if most_rows < 1:
             raise UsageError(f"most_rows is {most_rows}", place="start", hint="give 1 or more")
+        settings = settings_of(throttle, control, spec, policy, shed)
         spark = first.sparkSession
         below = fixed(checkpoint)
         storage = state_storage(state, below)
         into = as_sink(sink, below, storage)
         frame, lanes = united(spark, spec, frames, keep)
+        slices = slices or spark.sparkContext.defaultParallelism
+        plan = plan_query(spec, policy=policy, slices=slices, slice_by=slice_by)
         setting = Setting(
             spec=spec,
-            plan=plan_query(
-                spec, policy=policy, slices=slices or spark.sparkContext.defaultParallelism, slice_by=slice_by
-            ),
+            plan=plan if settings is None else with_alternatives(spec, plan),
             arrow_types=_arrow_types(self.sources, spec),
             storage=storage,
             feed=lanes,
@@ -115,6 +125,8 @@ class SparkJoin(Join):
             sink=into.deliver,
             aside=None if set_aside is None else Aside(open_storage(str(set_aside))),
             keep=keep,
+            control=settings,
+            costs=REFERENCE if settings is None else calibrated() or REFERENCE,
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
             most_rows=most_rows,
         )

@@ -1,4 +1,4 @@
-"""What travels between the tasks of a batch: rows of five columns, whose payload is Arrow.
+"""What travels between the tasks of a batch: rows of six columns, whose payload is Arrow.
 
     kind       slice            path      what the payload holds
     store      where it lives   stream    new rows of a stream, as a segment
@@ -7,7 +7,10 @@
     result     any              -         few rows of the SELECT list, as they are
     staged     any              -         the name of a file of results (JSON)
     count      0                stream    statistics of the entrance (JSON)
+    noted      0                -         what probing did: a clerk's notes (JSON)
     done       0                -         what the task took (JSON)
+
+`portion` says which portion of its driver's rows a partial result belongs to (`windrow.plan.shedding`).
 
 A partial result is shipped with copies of just the rows it refers to, as small segments (`windrow.store.codec`), so
 the receiver gathers columns from them by the same handles and the same code as in one process. What of them travels is
@@ -30,12 +33,13 @@ from windrow.store.codec import from_batch, to_batch
 from windrow.store.operand import Array, from_arrow
 from windrow.store.segment import Layout, Segment
 
-STORE, PROBE, KEPT, RESULT, COUNT, STAGED, DONE = range(7)
+STORE, PROBE, KEPT, RESULT, COUNT, STAGED, DONE, NOTED = range(8)
 
-SCHEMA = pa.schema(
-    [("slice", pa.int32()), ("kind", pa.int8()), ("path", pa.string()), ("rows", pa.int64()), ("payload", pa.binary())]
-)
-SPARK_SCHEMA = "slice int, kind tinyint, path string, rows bigint, payload binary"
+SCHEMA = pa.schema([
+    ("slice", pa.int32()), ("kind", pa.int8()), ("path", pa.string()), ("rows", pa.int64()), ("payload", pa.binary()),
+    ("portion", pa.int16()),
+])  # fmt: skip
+SPARK_SCHEMA = "slice int, kind tinyint, path string, rows bigint, payload binary, portion smallint"
 
 
 class Message(NamedTuple):
@@ -46,6 +50,7 @@ class Message(NamedTuple):
     path: str
     rows: int
     payload: bytes
+    portion: int = 0
 
 
 def as_batch(messages: list[Message]) -> pa.RecordBatch:

@@ -15,14 +15,13 @@ probing is shared out as ever.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -30,26 +29,31 @@ import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, Row
 
+from windrow.control.controller import ControlSettings
 from windrow.plan.drivers import Load, Order, order_of_drivers
 from windrow.plan.plan import Plan
+from windrow.plan.shedding import Shedding
 from windrow.plan.slices import Slices
+from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.probe import ship
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
-from windrow.run.admit import NEVER_US, Entry
+from windrow.run.admit import Entry
 from windrow.run.program import Keep, Program
 from windrow.run.spark import messages, worker
 from windrow.run.spark.aside import Aside
 from windrow.run.spark.described import described
 from windrow.run.spark.journal import Journal, is_done
 from windrow.run.spark.lanes import Arrived, Feed
-from windrow.run.spark.messages import COUNT, DONE, KEPT, RESULT, STAGED, Message
+from windrow.run.spark.messages import Message
 from windrow.run.spark.question import check_same, question_of
-from windrow.run.spark.results import Output, ResultFile, Results
+from windrow.run.spark.results import Output, Results
+from windrow.run.spark.sending import stored
 from windrow.run.spark.state import Commit, Gate, Live
-from windrow.run.spark.upkeep import Kept, after_batch, merges_of
+from windrow.run.spark.steering import Steering
+from windrow.run.spark.told import Told
+from windrow.run.spark.upkeep import after_batch, merges_of
 from windrow.run.warm import warm
-from windrow.store.files import SegmentFile
 from windrow.store.storage import Storage
 
 Sink = Callable[[Results, int], None]
@@ -77,21 +81,22 @@ class Setting:
     max_ahead_us: int | None
     aside: Aside | None = None
     keep: Keep = "used"
+    control: ControlSettings | None = None
+    costs: WorkCosts = REFERENCE
+    pace: float = 1.0
     most_rows: int = MOST_ROWS
     clock: Callable[[], float] = time.time
 
+    @property
+    def sheds(self) -> bool:
+        """Whether rows are stored with what shedding draws by. Where not all columns are kept it could not be had
+        later, and the throttle may change.
+        """
+        return self.control is not None or self.keep == "used"
 
-@dataclass
-class Told:
-    """What the tasks of a batch have told so far."""
-
-    results: int = 0
-    files: list[ResultFile] = field(default_factory=list)
-    inline: list[pa.Table] = field(default_factory=list)
-    aside: dict[str, list[ResultFile]] = field(default_factory=dict)
-    seconds: float = 0.0
-    dying: set[str] = field(default_factory=set)
-    """Objects that this batch is the last to need."""
+    def program(self, plan: Plan) -> Program:
+        """The query made ready under a plan."""
+        return Program(self.spec, plan, dict(self.arrow_types), self.keep, self.sheds)
 
 
 class BatchRunner:
@@ -100,6 +105,7 @@ class BatchRunner:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self._take_plan(setting.plan)
+        self.steering = Steering(setting.spec, self.plan, setting.control, setting.costs, setting.pace)
         self.question = question_of(self.program)
         self.journal = Journal(setting.storage)
         self.run_name = uuid.uuid4().hex[:8]
@@ -113,10 +119,11 @@ class BatchRunner:
     def _take_plan(self, plan: Plan) -> None:
         setting = self.setting
         self.plan = plan
-        self.program = Program(setting.spec, plan, dict(setting.arrow_types), setting.keep)
+        self.program = setting.program(plan)
         self._plan_text = plan.to_json()
         types = sorted(f"{column} {kind}" for column, kind in setting.arrow_types.items())
-        self._key = sha256(repr((setting.spec, self._plan_text, types, setting.keep)).encode()).hexdigest()
+        said = (setting.spec, self._plan_text, types, setting.keep, setting.sheds)
+        self._key = sha256(repr(said).encode()).hexdigest()
 
     def run(self, frame: DataFrame, batch: int) -> None:
         """Run one micro-batch, unless the state already has it."""
@@ -125,6 +132,7 @@ class BatchRunner:
         if self._is_done(batch):
             return
         watch = Stopwatch()
+        self.steering.begin()
         if not self._is_warm:
             with watch.phase("compile"):
                 self._warm(spark.sparkContext)
@@ -145,7 +153,11 @@ class BatchRunner:
             if self.setting.aside is not None:
                 self.setting.aside.deliver(told.aside, batch)
         with watch.phase("commit"):
+            busy_s = watch.elapsed_s - watch.seconds.get("compile_s", 0.0)
+            done = told.observation(batch, plan["now_us"], busy_s, self._state, entry, live)
+            self.steering.observe(done, parallel=told.seconds / max(watch.seconds.get("join_s", 0.0), 1e-9))
             self._commit(batch, plan, entry, live, told)
+        self.steering.end(watch.seconds["commit_s"])
         if plan["rows"] and told.seconds:
             self._seconds_a_row = told.seconds / plan["rows"]
         self.progress.append({
@@ -156,13 +168,13 @@ class BatchRunner:
             "tasks": plan["tasks"],
             "parts": len(plan["cuts"]) + 1,
             "work_s": told.seconds,
+            "throttle": plan["shedding"]["throttle"],
             **watch.seconds,
         })  # fmt: skip
 
     def _warm(self, context: SparkContext) -> None:
         """Compile the kernels of the query; workers on other machines get them, those of this one share the cache."""
-        setting = self.setting
-        warm(Program(setting.spec, self.plan, dict(setting.arrow_types), setting.keep))
+        warm(self.setting.program(self.plan))
         if not re.fullmatch(r"local(\[.*\])?", str(context.master)):
             names, files = ship.packed()
             self._kernels = worker.Kernels(names, context.broadcast(files))
@@ -187,6 +199,7 @@ class BatchRunner:
             check_same(self.last.question, self.question)
             if self.last.slices is not None:  # stored rows lie where the plan of their time put them
                 self._take_plan(replace(self.plan, slices=Slices.from_values(self.last.slices)))
+            self.steering.restore(self.last.controller)
             self.journal.sweep(self.last)
         return is_done(self.last, batch, self.query)
 
@@ -198,16 +211,19 @@ class BatchRunner:
             now_us = int(self.setting.clock() * 1_000_000) if arrived.now_us is None else arrived.now_us
             taken = sum(arrived.rows.values())
             small = taken * self._seconds_a_row <= ONE_TASK_SECONDS
+            now_us = max(last.now_us, now_us)
             plan = {
-                "now_us": max(last.now_us, now_us),
+                "now_us": now_us,
                 "last": arrived.last,
                 "rows": taken,
                 "order": self._order(arrived.rows, batch),
                 "tasks": 1 if small else self.plan.slices.count,
                 "cuts": self._cuts(frame, taken),
                 "merges": merges_of(last.live, self.setting.spec),
+                "shedding": self.steering.decide(now_us / 1e6).to_values(),
             }
             plan = self.journal.write_plan(batch, plan)
+        self.steering.follow(Shedding.from_values(plan["shedding"]))
         return plan
 
     def _cuts(self, frame: DataFrame, rows: int) -> tuple[int, ...]:
@@ -251,6 +267,9 @@ class BatchRunner:
             output=self.setting.output,
             aside=None if self.setting.aside is None else self.setting.aside.output,
             run=self.run_name,
+            sheds=self.setting.sheds,
+            shedding=self.steering.shedding,
+            bins=self.steering.bins,
             kernels=self._kernels,
         )
 
@@ -312,50 +331,23 @@ class BatchRunner:
         for name, table in job.feed.tables(iter(frame.toArrow().to_batches())):
             pushed.setdefault(name, []).append(table)
         found: list[Message] = []
-        for name, segment in entry.admit(pushed, job.now_us, job.last, (job.from_us, job.to_us)).items():
+        span = (job.from_us, job.to_us)
+        sender = worker.sender_of(job, self.program)
+        for name, segment in entry.admit(pushed, job.now_us, job.last, span, job.shedding).items():
             if len(segment):
-                sent = (
-                    worker.stored(self.program, name, segment)
-                    if job.tasks == 1
-                    else worker.placed(self.program, name, segment)
-                )
-                found.extend(sent)
+                alone = job.tasks == 1
+                found.extend(stored(self.program, name, segment) if alone else sender.placed(name, segment))
+        found.append(worker.noted(sender.clerk))
         rows = [Row(**{**message._asdict(), "payload": bytearray(message.payload)}) for message in found]
         return frame.sparkSession.createDataFrame(rows, messages.SPARK_SCHEMA)
 
     def _settled(self, job: worker.Job, entry: Entry, live: Live, rows: Sequence[Row], told: Told) -> Live:
         """Take in what tasks tell: results to `told`, counts to the entrances; the segments that are live now."""
-        kept: list[Kept] = []
-        for row in rows:
-            kind, payload = row["kind"], bytes(row["payload"])
-            if kind == RESULT:
-                told.inline.append(pa.ipc.open_stream(payload).read_all())
-                told.results += row["rows"]
-                continue
-            value = json.loads(payload)
-            if kind == STAGED:
-                told.files.append(ResultFile(**value))
-                told.results += row["rows"]
-            elif kind == DONE:
-                told.seconds += value["seconds"]
-            elif kind == COUNT:
-                self._heard(entry, row["path"], value, job.now_us)
-                told.aside.setdefault(row["path"], []).extend(ResultFile(**file) for file in value["aside"])
-            elif kind == KEPT:
-                file, replaces = SegmentFile.from_fields(value["file"]), tuple(value["replaces"])
-                kept.append(Kept(row["slice"], row["path"], file, replaces))
+        kept = told.take_in(rows, entry, job.now_us)
         entry.advance(job.now_us)
         after, dying = after_batch(replace(self._state, live=live), kept, entry.expiry)
         told.dying.update(dying)
         return after
-
-    @staticmethod
-    def _heard(entry: Entry, stream: str, value: Mapping[str, Any], now_us: int) -> None:
-        gate = entry.gates[stream]
-        if value["newest_us"] > NEVER_US:
-            gate.newest_us, gate.heard_us = max(gate.newest_us, value["newest_us"]), now_us
-        for name, amount in value["counts"].items():
-            setattr(gate.counts, name, getattr(gate.counts, name) + amount)
 
     def _commit(self, batch: int, plan: Mapping[str, Any], entry: Entry, live: Live, told: Told) -> None:
         last = self._state
@@ -376,6 +368,7 @@ class BatchRunner:
             live,
             tuple(sorted(told.dying)),
             slices=asdict(self.plan.slices),
+            controller=self.steering.to_values(),
         )
         for name, gate in entry.gates.items():
             for rows in gate.waiting[:1]:
@@ -401,6 +394,12 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._started = time.perf_counter()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the batch began."""
+        return time.perf_counter() - self._started
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

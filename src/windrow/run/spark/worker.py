@@ -15,38 +15,37 @@ import gc
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
 
+from windrow.plan.bins import Bins
 from windrow.plan.drivers import Order
-from windrow.plan.plan import Plan
+from windrow.plan.plan import Plan, path_name
+from windrow.plan.shedding import ALL, Shedding
 from windrow.probe import ship
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
-from windrow.run.batch import Leg, Position, run_batch, take_leg
-from windrow.run.partial import Partial, View, first_partial
+from windrow.run.batch import Position, leg_of, portion_of, run_batch, take_leg
+from windrow.run.counting import Clerk
+from windrow.run.partial import Partial, View
 from windrow.run.program import Keep, Program
-from windrow.run.reach import time_reach
 from windrow.run.results import result_batch
 from windrow.run.spark import messages
 from windrow.run.spark.journal import segment_name
 from windrow.run.spark.lanes import Feed
-from windrow.run.spark.messages import COUNT, DONE, KEPT, PROBE, RESULT, STAGED, STORE, Message
-from windrow.run.spark.placing import homes, visits
+from windrow.run.spark.messages import COUNT, DONE, KEPT, NOTED, PROBE, RESULT, STAGED, STORE, Message
 from windrow.run.spark.results import Output, ResultFile, write_results
 from windrow.run.spark.segments import cached_segment, retain_segments, write_with_indexes
+from windrow.run.spark.sending import Sender, by_home
 from windrow.run.spark.state import Live, each_file
 from windrow.store import codec
 from windrow.store.files import SegmentFile
-from windrow.store.operand import Array
 from windrow.store.segment import Segment, merge
 from windrow.store.storage import Storage
 
-LARGEST_MESSAGE_ROWS = 1 << 18
 Batches = Iterator[pa.RecordBatch]
 Attempt = Callable[[], tuple[int, str]]
 """The number of this task's part of the work, and a name that no other attempt at it has."""
@@ -96,6 +95,9 @@ class Job:
     output: Output
     aside: Output | None
     run: str
+    sheds: bool = False
+    shedding: Shedding = ALL
+    bins: Mapping[str, tuple[Bins, ...]] = field(default_factory=dict)
     kernels: Kernels | None = None
 
     @property
@@ -112,7 +114,8 @@ def program_of(job: Job) -> Program:
     if job.key not in _programs:
         if job.kernels is not None and ship.missing(job.kernels.names):
             ship.unpack(job.kernels.files.value)
-        _programs[job.key] = Program(job.spec, Plan.from_json(job.plan_text), dict(job.arrow_types), job.keep)
+        plan = Plan.from_json(job.plan_text)
+        _programs[job.key] = Program(job.spec, plan, dict(job.arrow_types), job.keep, job.sheds)
     return _programs[job.key]
 
 
@@ -148,10 +151,12 @@ def enter(job: Job, attempt: Attempt) -> Callable[[Batches], Batches]:
         program = ready(job)
         counted, fresh = _entered(job, program, batches, attempt)
         yield messages.as_batch(counted)
+        sender = sender_of(job, program)
         for name, segment in fresh.items():
             if len(segment):
-                for message in placed(program, name, segment):
+                for message in sender.placed(name, segment):
                     yield messages.as_batch([message])
+        yield messages.as_batch([noted(sender.clerk)])
 
     return task
 
@@ -195,7 +200,7 @@ def _entered(
     entry = Entry(program, job.max_ahead_us, _Aside(job, job.aside, attempt) if job.aside else None)
     for gate in entry.gates.values():
         gate.watermark_us = job.watermarks_us[gate.stream.name]
-    fresh = entry.admit(pushed, job.now_us, part=(job.from_us, job.to_us))
+    fresh = entry.admit(pushed, job.now_us, part=(job.from_us, job.to_us), shedding=job.shedding)
     aside = entry.set_aside.files() if isinstance(entry.set_aside, _Aside) else {}
     counted = [
         Message(0, COUNT, name, gate.counts.rows, _json({
@@ -229,45 +234,6 @@ class _Aside:
         return found
 
 
-def placed(program: Program, name: str, segment: Segment) -> Iterator[Message]:
-    """New rows as messages: to keep, to the slice of each; to probe, to all slices their first step reaches."""
-    yield from stored(program, name, segment)
-    stream = program.spec.stream(name)
-    views = {name: View(stream, (), segment)}
-    yield from _sent(program, name, 0, first_partial(views, name, segment))
-
-
-def stored(program: Program, name: str, segment: Segment) -> Iterator[Message]:
-    """New rows as messages to the slices that keep them."""
-    batch = codec.to_batch(segment)
-    for home, rows in _by_home(program, name, segment):
-        part = batch if len(rows) == len(segment) else batch.take(pa.array(rows))
-        yield Message(home, STORE, name, len(part), codec.to_bytes(part))
-
-
-def _by_home(program: Program, name: str, segment: Segment) -> Iterator[tuple[int, Array]]:
-    """The rows of a new segment, slice by slice."""
-    found = homes(program, program.plan.slices.of(name), segment)
-    for home in np.unique(found):
-        yield int(home), np.flatnonzero(found == home)
-
-
-def _sent(program: Program, driver: str, number: int, partial: Partial) -> Iterator[Message]:
-    """Partial results as messages to the slices that step `number` of their path reaches."""
-    step, carried = program.steps[driver][number], program.carried[driver][number]
-    slicing = program.plan.slices.of(step.target)
-    for start in range(0, len(partial), LARGEST_MESSAGE_ROWS):
-        chunk = partial.pick(np.arange(start, min(start + LARGEST_MESSAGE_ROWS, len(partial))))
-        reach = time_reach(step, chunk, program.spec.stream(step.target))
-        visited = visits(program, slicing, step, chunk, reach)
-        everywhere = messages.partial_bytes(chunk, carried) if visited.all(axis=0).any() else b""
-        for place in range(visited.shape[1]):
-            rows = np.flatnonzero(visited[:, place])
-            if len(rows):
-                payload = everywhere if len(rows) == len(chunk) else messages.partial_bytes(chunk.pick(rows), carried)
-                yield Message(place, PROBE, driver, len(rows), payload)
-
-
 def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]:
     """Task: on each of its slices, store what is new (in hop 0) and take step `number` of every path."""
 
@@ -275,6 +241,8 @@ def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]
         started = time.perf_counter()
         program = program_of(job)
         mine, name = attempt()
+        sender = sender_of(job, program)
+        clerk = sender.clerk
         by_slice: dict[int, list[Message]] = {place: [] for place in places(program) if place % job.tasks == mine}
         for message in _messages_of(batches):
             by_slice.setdefault(message.slice, []).append(message)
@@ -284,15 +252,18 @@ def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]
             yield messages.as_batch(told)
             probes.extend((message, views) for message in found if message.kind == PROBE)
         extended = (
-            (message, block) for message, views in probes for block in _extended(job, program, number, message, views)
+            (message, block)
+            for message, views in probes
+            for block in _extended(job, program, number, message, views, clerk)
         )
         if number + 2 < len(job.names):
             for message, block in extended:
-                for sent in _sent(program, message.path, number + 1, block):
-                    yield messages.as_batch([sent])
+                for further in sender.sent(message.path, message.portion, number + 1, block):
+                    yield messages.as_batch([further])
         else:
-            yield messages.as_batch(_found(job, program, mine, name, (block for _, block in extended)))
-        yield messages.as_batch([_done(started)])
+            complete = (_noted_result(job, program, message, block, clerk) for message, block in extended)
+            yield messages.as_batch(_found(job, program, mine, name, complete))
+        yield messages.as_batch([noted(clerk), _done(started)])
 
     return task
 
@@ -341,14 +312,16 @@ def _settled(job: Job, program: Program, fresh: Mapping[str, Segment], attempt: 
     for stream, segment in fresh.items():
         if len(segment):
             batch = codec.to_batch(segment)
-            for home, rows in _by_home(program, stream, segment):
+            for home, rows in by_home(program, stream, segment):
                 alone = len(rows) == len(segment)
                 part = segment if alone else codec.from_batch(batch.take(pa.array(rows)), segment.layout)
                 parts[home][stream] = part
     for place, held in parts.items():
         yield from _kept(job, program, place, held, name)
     windows = {stream: _held(job, program, places(program), stream) for stream in job.names}
-    yield from _found(job, program, mine, name, run_batch(program, windows, fresh, job.order))
+    clerk = clerk_of(job, program)
+    yield from _found(job, program, mine, name, run_batch(program, windows, fresh, job.order, job.shedding, clerk))
+    yield noted(clerk)
 
 
 def _kept(job: Job, program: Program, place: int, fresh: Mapping[str, Segment], attempt: str) -> Iterator[Message]:
@@ -372,13 +345,23 @@ def _written(
 
 
 def _extended(
-    job: Job, program: Program, number: int, message: Message, views: Mapping[str, View]
+    job: Job, program: Program, number: int, message: Message, views: Mapping[str, View], clerk: Clerk
 ) -> Iterator[Partial]:
     """The partial results of a message, one step further."""
-    step = program.steps[message.path][number]
-    if views[step.target].segments:
+    driver, shedding = message.path, job.shedding
+    portion = portion_of(program, driver, message.portion, shedding)
+    path = path_name(driver, portion.alternative)
+    if views[program.steps[path][number].target].segments:
         partial = messages.bytes_partial(message.payload, program, views)
-        yield from take_leg(Leg(step), partial, Position(message.path, job.order, job.names))
+        leg = leg_of(program, driver, portion, number, partial, shedding, clerk.page(path, portion.sampled))
+        yield from take_leg(leg, partial, Position(driver, job.order, job.names))
+
+
+def _noted_result(job: Job, program: Program, message: Message, block: Partial, clerk: Clerk) -> Partial:
+    """A block of complete results, after the clerk has taken notes on it."""
+    portion = portion_of(program, message.path, message.portion, job.shedding)
+    clerk.page(path_name(message.path, portion.alternative), portion.sampled).found(block)
+    return block
 
 
 def _found(job: Job, program: Program, mine: int, attempt: str, blocks: Iterable[Partial]) -> list[Message]:
@@ -393,13 +376,28 @@ def _found(job: Job, program: Program, mine: int, attempt: str, blocks: Iterable
 def _messages_of(batches: Batches) -> Iterator[Message]:
     for batch in batches:
         for row in zip(*(batch.column(k) for k in range(len(messages.SCHEMA))), strict=True):
-            place, kind, path, rows, payload = row
+            place, kind, path, rows, payload, portion = row
             held = payload.as_buffer() if kind.as_py() in (STORE, PROBE) else payload.as_py()
-            yield Message(place.as_py(), kind.as_py(), path.as_py(), rows.as_py(), held)
+            yield Message(place.as_py(), kind.as_py(), path.as_py(), rows.as_py(), held, portion.as_py())
 
 
 def _segment_of(program: Program, message: Message) -> Segment:
     return codec.from_batch(codec.from_bytes(message.payload), program.layouts[message.path])
+
+
+def sender_of(job: Job, program: Program) -> Sender:
+    """What sends a task's rows on, with a clerk of its own."""
+    return Sender(program, job.shedding, job.live, clerk_of(job, program))
+
+
+def clerk_of(job: Job, program: Program) -> Clerk:
+    """Who takes notes on what a task does."""
+    return Clerk(program.plan.paths, job.bins, job.shedding)
+
+
+def noted(clerk: Clerk) -> Message:
+    """A clerk's notes, as a message."""
+    return Message(0, NOTED, "", 0, _json(clerk.joined().to_values()))
 
 
 def _done(started: float) -> Message:

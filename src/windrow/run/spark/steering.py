@@ -1,0 +1,105 @@
+"""The controller of a join on Spark: what it is told of a batch, what it says of the next, what a commit keeps of it.
+
+    batch k-1 done ──observe──▶ controller ──decide──▶ shedding of batch k, in its plan ──follow──▶ the job
+                                    │
+                                    └── to_values ──▶ commit k-1 ──restore──▶ after a restart
+
+A batch that is run again follows the plan that was written for it, whatever the controller would say now. Its time is
+the driver program's: from the begin of a batch to the end of its commit, and what Spark itself needs between two
+batches that follow each other at once. Where tasks work side by side, their seconds are shared out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from windrow.control.controller import Controller, ControlSettings
+from windrow.control.observation import Joined, Observation, PathTally
+from windrow.plan.bins import Bins
+from windrow.plan.plan import Plan
+from windrow.plan.shedding import ALL, Shedding
+from windrow.plan.work import WorkCosts
+from windrow.query.spec import QuerySpec
+
+GAPS = 20
+"""Between how many batches it is looked for the shortest gap, which is what Spark needs for itself."""
+
+
+class Steering:
+    """Steers one join; without `settings` everything is joined, and only observed.
+
+    `pace` is how many seconds of event time pass in one second of the clock: to the controller, which knows event time
+    only, work takes so many times longer.
+    """
+
+    def __init__(
+        self,
+        spec: QuerySpec,
+        plan: Plan,
+        settings: ControlSettings | None,
+        costs: WorkCosts,
+        pace: float = 1.0,
+        stopwatch: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.controller = None if settings is None else Controller(spec, plan, settings, costs)
+        self.shedding = plan.shedding if settings is None else ALL
+        self.observation: Observation | None = None
+        self._pace = pace
+        self._stopwatch = stopwatch
+        self._ended_s: float | None = None
+        self._gaps_s: deque[float] = deque(maxlen=GAPS)
+        self._commit_s = 0.0
+
+    @property
+    def bins(self) -> Mapping[str, tuple[Bins, ...]]:
+        """The lag bins of each path, where they are noted."""
+        return {} if self.controller is None else self.controller.bins
+
+    def begin(self) -> None:
+        """A batch begins."""
+        if self._ended_s is not None:
+            self._gaps_s.append(self._stopwatch() - self._ended_s)
+
+    def end(self, commit_s: float) -> None:
+        """A batch has ended, with a commit that took so long."""
+        self._commit_s = commit_s
+        self._ended_s = self._stopwatch()
+
+    def decide(self, now_s: float) -> Shedding:
+        """What a batch that begins now leaves out."""
+        return self.shedding if self.controller is None else self.controller.decide(now_s)
+
+    def follow(self, shedding: Shedding) -> None:
+        """Take what is written in a batch's plan as decided."""
+        self.shedding = shedding
+        if self.controller is not None:
+            self.controller.shedding = shedding
+
+    def observe(self, done: Observation, parallel: float = 1.0) -> None:
+        """Take in what a batch did, with the seconds it took up to now; `parallel` seconds of tasks passed in one."""
+        busy_s = (done.busy_s + self._commit_s + min(self._gaps_s, default=0.0)) * self._pace
+        scale = self._pace / max(1.0, parallel)
+        sampled, others = (
+            {path: _scaled(tally, scale) for path, tally in held.items()}
+            for held in (done.joined.sampled, done.joined.others)
+        )
+        self.observation = replace(done, busy_s=busy_s, joined=Joined(sampled, others))
+        if self.controller is not None:
+            self.controller.observe(self.observation)
+
+    def to_values(self) -> Any:
+        """The controller's state as values that JSON knows; None where nothing is controlled."""
+        return None if self.controller is None else self.controller.to_values()
+
+    def restore(self, values: Any) -> None:
+        """Go on from a state that a commit kept; there is none where nothing was controlled."""
+        if self.controller is not None and values is not None:
+            self.controller.restore(values)
+
+
+def _scaled(tally: PathTally, factor: float) -> PathTally:
+    return replace(tally, steps=tuple(replace(step, seconds=step.seconds * factor) for step in tally.steps))
