@@ -21,6 +21,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from windrow.errors import UsageError
 from windrow.plan.drivers import POLICIES
@@ -64,13 +65,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, and how it is to be run: the span of a batch (None: chosen), order of rows, policy, methods."""
+    """A question, and how it is to be run: the span of a batch (None: chosen), order of rows, policy, methods; how many
+    times as fast as event time (None: as fast as can be), and what share of the full work is done (None: all).
+    """
 
     question: Question
     batch_us: int | None = None
     as_arrived: bool = False
     policy: str = "timestamp"
     methods: Collection[str] | None = None
+    pace: float | None = None
+    throttle: float | Literal["auto"] | None = None
 
 
 def ask(query: str, streams: Sequence[str], functions: str | None = None, lateness: str | None = None) -> Question:

@@ -6,7 +6,7 @@ files ─ read ─ replay in event-time order ─ batch by batch ─▶ join, on
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -78,6 +78,22 @@ def run(  # noqa: PLR0913 - every option is an argument
             metavar="DIR", help="Write rows that are late or without event time into this folder (--runtime local)."
         ),
     ] = None,
+    pace: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Replay in real time, X times as fast as event time passes, with batches of a second unless --batch "
+            "says otherwise. What there is no time for is left out, unless --throttle is 1.",
+        ),
+    ] = None,
+    throttle: Annotated[
+        str | None,
+        typer.Option(
+            metavar="Z",
+            help="The share of the full work to do, above 0 up to 1: the least promising rest is left out. auto, as "
+            "much as there is time for, is what --pace does by itself.",
+        ),
+    ] = None,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there, as JSON.")] = None,
     json: options.Json = False,
 ) -> None:
@@ -90,6 +106,8 @@ def run(  # noqa: PLR0913 - every option is an argument
     windrow run near.sql --stream 'cam1=logs/*.parquet?time=seen' --stream 'cam2=cam2/?time=at&unit=ms' --out near/
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --as-arrived --lateness '2 seconds'
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --checkpoint near.state
+    windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --pace 60
+    windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --throttle 0.3
     windrow run - --stream s=s.arrow --out pairs.parquet --runtime local --json < pairs.sql
     """
     from contextlib import ExitStack, redirect_stdout
@@ -99,6 +117,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     from windrow.cli.output import ResultFile, Staged, destination
     from windrow.cli.question import Asked, ask, check_choices
     from windrow.query.clauses import span_us
+    from windrow.streams.schedule import check_pace
 
     started = perf_counter()
     _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--set-aside": set_aside})
@@ -107,9 +126,12 @@ def run(  # noqa: PLR0913 - every option is an argument
     if batch_us == 0:
         raise UsageError(f"a batch cannot span '{batch}'", place="--batch", hint="give a span above zero")
     target = destination(out)
+    share = _throttle(throttle, pace)
+    if pace is not None and batch_us is None:
+        batch_us = max(1, round(check_pace(pace) * 1_000_000))
     question = ask(query, stream, udf, lateness)
     _check_not_input(target, question)
-    asked = Asked(question, batch_us, as_arrived, policy, method)
+    asked = Asked(question, batch_us, as_arrived, policy, method, pace, share)
     schema = windrow.local(question.join, policy=policy, methods=method).schema
     # A function of the user's may print: with --json nothing but the report may come out.
     with redirect_stdout(sys.stderr if json else sys.stdout), ExitStack() as staged:
@@ -144,6 +166,25 @@ def _check_runtime(runtime: str, given: dict[str, str | None]) -> None:
         raise UsageError(f"a run on '{master}' needs a checkpoint", place="--master", hint=hint)
 
 
+def _throttle(text: str | None, pace: float | None) -> float | Literal["auto"] | None:
+    """The throttle that was asked for; in real time it follows the load unless it is said."""
+    if text is None:
+        return None if pace is None else "auto"
+    if text == "auto":
+        if pace is None:
+            raise UsageError("there is time for everything", place="--throttle auto", hint="say how fast with --pace X")
+        return "auto"
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise UsageError(
+            f"the throttle is '{text}'", place="--throttle", hint="give a share of the full work, above 0 up to 1"
+        )
+    return share
+
+
 def _as_json(facts: dict[str, Any]) -> str:
     from json import dumps
 
@@ -156,7 +197,9 @@ def _summary(facts: dict[str, Any]) -> str:
     memory = f"; peak memory {facts['peak_memory_bytes'] / 1e6:,.0f} MB" if "peak_memory_bytes" in facts else ""
     faults = facts.get("faults")
     ill = f" {faults:,} values overflowed or were divided by zero and count as NULL." if faults else ""
-    return f"{done}{memory}. Results are in {facts['out']}.{ill}"
+    throttle = facts.get("throttle")
+    shed = "" if throttle is None else f"; {throttle:.0%} of the full work was done at the end"
+    return f"{done}{memory}{shed}. Results are in {facts['out']}.{ill}"
 
 
 def _check_not_input(target: Path, question: Question) -> None:

@@ -14,9 +14,12 @@ import windrow
 from windrow.cli.output import SetAsideFiles
 from windrow.cli.progress import tracked
 from windrow.cli.question import Asked
+from windrow.plan.calibration import calibrated
+from windrow.plan.work import REFERENCE
 from windrow.run.local import LocalJoin
 from windrow.run.report import Report
 from windrow.streams.replay import Replay
+from windrow.streams.schedule import Schedule
 
 
 def run_here(asked: Asked, deliver: Callable[[pa.Table], None], set_aside: str | None) -> dict[str, Any]:
@@ -24,16 +27,31 @@ def run_here(asked: Asked, deliver: Callable[[pa.Table], None], set_aside: str |
     with ExitStack() as opened:
         aside = None if set_aside is None else opened.enter_context(SetAsideFiles(Path(set_aside)))
         question = asked.question
-        join = windrow.local(question.join, policy=asked.policy, methods=asked.methods, set_aside=aside)
-        _join_all(join, Replay(question.read(), batch_us=asked.batch_us, as_arrived=asked.as_arrived), deliver)
+        pace = asked.pace
+        join = windrow.local(
+            question.join,
+            policy=asked.policy,
+            methods=asked.methods,
+            set_aside=aside,
+            throttle=asked.throttle,
+            costs=REFERENCE if asked.throttle is None else calibrated() or REFERENCE,
+            charge=None if pace is None else lambda done: done.slowed(pace),
+        )
+        replay = Replay(question.read(), batch_us=asked.batch_us, as_arrived=asked.as_arrived)
+        _join_all(join, replay, None if pace is None else Schedule(replay.ends_us, pace), deliver)
     return {**_totals(join.report), **join.report.to_dict()}
 
 
-def _join_all(join: LocalJoin, replay: Replay, deliver: Callable[[pa.Table], None]) -> None:
-    for batch in tracked(replay, Console(stderr=True)):
+def _join_all(join: LocalJoin, replay: Replay, schedule: Schedule | None, deliver: Callable[[pa.Table], None]) -> None:
+    """Run all batches; with a schedule those that are due run as one."""
+    due = 0
+    for number, batch in enumerate(tracked(replay, Console(stderr=True))):
+        if schedule is None or number >= due:
+            due = number + 1 if schedule is None else schedule.due(number)
         for stream in join.spec.streams:
             join.push(stream.name, batch.tables[stream.source])
-        deliver(join.step(now_s=batch.end_us / 1_000_000))
+        if number + 1 == due:
+            deliver(join.step(now_s=batch.end_us / 1_000_000))
     deliver(join.finish())
 
 

@@ -71,7 +71,13 @@ def _join_all(asked: Asked, place: str, master: str) -> float:
         started = perf_counter()
         question = asked.question
         running = start_recorded(
-            spark, question.join, _recordings(asked), checkpoint=place, policy=asked.policy, methods=asked.methods
+            spark,
+            question.join,
+            _recordings(asked),
+            checkpoint=place,
+            policy=asked.policy,
+            methods=asked.methods,
+            throttle=asked.throttle,
         )
         try:
             await_end(running, console, raise_noted)
@@ -88,7 +94,7 @@ def _recordings(asked: Asked) -> Recordings:
     sources = {name: replace(source, path=str(Path(source.path).absolute())) for name, source in recorded.items()}
     used = {stream.name: tuple(column.name for column in spec.used_columns(stream.name)) for stream in spec.streams}
     streams = tuple((stream.source, stream.time, used[stream.name]) for stream in spec.streams)
-    return Recordings(sources, streams, asked.batch_us, asked.as_arrived)
+    return Recordings(sources, streams, asked.batch_us, asked.as_arrived, asked.pace)
 
 
 def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> dict[str, Any]:
@@ -104,6 +110,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
         "policy": plan.policy,
         "batches": 0 if commit is None else commit.batch + 1,
         "results": 0 if commit is None else commit.results,
+        "throttle": None if commit is None or commit.controller is None else commit.controller["throttle"],
         "seconds": round(seconds, 3),
         "streams": {
             name: {

@@ -13,7 +13,7 @@ tasks tell them to the driver program.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, TypeVar
 
@@ -71,6 +71,10 @@ class PathTally:
             tuple(one + two for one, two in _paired(self.behind, other.behind, 0)),
         )
 
+    def slowed(self, factor: float) -> PathTally:
+        """As if the steps had taken `factor` times as long."""
+        return replace(self, steps=tuple(replace(step, seconds=step.seconds * factor) for step in self.steps))
+
 
 NO_PATH = PathTally()
 
@@ -126,6 +130,14 @@ class Observation:
     waiting: Mapping[str, int] = field(default_factory=dict)
     results: int = 0
     merged: int = 0
+
+    def slowed(self, factor: float, steps: float | None = None) -> Observation:
+        """As if all had taken `factor` times as long, and the steps `steps` times."""
+        sampled, others = (
+            {path: tally.slowed(factor if steps is None else steps) for path, tally in held.items()}
+            for held in (self.joined.sampled, self.joined.others)
+        )
+        return replace(self, busy_s=self.busy_s * factor, joined=Joined(sampled, others))
 
     def to_values(self) -> dict[str, Any]:
         """As values that JSON knows."""

@@ -123,7 +123,8 @@ class LocalJoin:
     @property
     def report(self) -> Report:
         """What the run took in, left out and found so far."""
-        return make_report(self.program, self.entry.gates, self.stores, self._batches, self._results, self._seconds)
+        made = make_report(self.program, self.entry.gates, self.stores, self._batches, self._results, self._seconds)
+        return made if self.controller is None else replace(made, throttle=self.plan.shedding.throttle)
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
         """Give rows to a stream, to wait for the next `step`; the name of a source feeds all streams that read it."""

@@ -49,7 +49,7 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run so far."""
+    """A run so far; `throttle` is the share of the full work done of late, None where all is."""
 
     policy: str
     batches: int
@@ -59,6 +59,7 @@ class Report:
     peak_memory_bytes: int
     streams: dict[str, StreamReport]
     steps: tuple[StepReport, ...] = field(default=())
+    throttle: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

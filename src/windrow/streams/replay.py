@@ -21,7 +21,7 @@ without rows give no batch. Batches are slices; only a stream that had to be ord
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
@@ -89,6 +89,11 @@ class Replay:
 
     def __iter__(self) -> Iterator[ReplayBatch]:
         return map(self.batch, range(self.batches))
+
+    @property
+    def ends_us(self) -> Sequence[int]:
+        """When each batch ends."""
+        return self._ends_us
 
     def batch(self, place: int) -> ReplayBatch:
         """The batch at a place, counted from 0."""

@@ -56,12 +56,13 @@ class Blobs:
     def arrived(self, frame: DataFrame) -> Arrived:
         """The rows of each stream, and what the signs say."""
         rows: dict[str, int] = {}
-        now_us, is_last = None, False
+        now_us: int | None = None
+        is_last = False
         for number, count in frame.select(STREAM, "rows").collect():
             if number >= 0:
                 rows[self.names[number]] = rows.get(self.names[number], 0) + count
             elif number == CLOCK:
-                now_us = count
+                now_us = count if now_us is None else max(now_us, count)
             is_last = is_last or number == LAST
         return Arrived(rows, now_us, is_last)
 

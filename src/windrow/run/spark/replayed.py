@@ -10,14 +10,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Iterator
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from windrow.plan.order import plan_query
+from windrow.plan.calibration import calibrated
+from windrow.plan.order import plan_query, with_alternatives
+from windrow.plan.work import REFERENCE
 from windrow.query.builder import Join
+from windrow.run.local import settings_of
 from windrow.run.spark.blobs import Blobs
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.join import _arrow_types
@@ -42,10 +46,12 @@ def start_recorded(
     checkpoint: str,
     policy: str = "timestamp",
     methods: Collection[str] | None = None,
+    throttle: float | Literal["auto"] | None = None,
 ) -> RunningJoin:
     """Start a join over recordings; it ends when they do, and `results_of` the checkpoint are its results.
 
-    `query` is bound to the schemas of the recordings.
+    `query` is bound to the schemas of the recordings; `throttle` is the share of the full work to do, "auto" for as
+    much as there is time for at the recordings' pace.
     """
     register(spark)
     spec = query.spec()
@@ -54,15 +60,20 @@ def start_recorded(
     frame = spark.readStream.format("windrow-recorded").option("recordings", recordings.to_json()).load()
     storage = open_storage(f"{checkpoint}/{STATE}")
     into = FolderSink(open_storage(f"{checkpoint}/{RESULTS}"))
+    plan = plan_query(spec, policy=policy, methods=methods, slices=spark.sparkContext.defaultParallelism)
+    control = settings_of(throttle, None, spec, policy)
     setting = Setting(
         spec=spec,
-        plan=plan_query(spec, policy=policy, methods=methods, slices=spark.sparkContext.defaultParallelism),
+        plan=plan if control is None else with_alternatives(spec, plan, methods),
         arrow_types=_arrow_types(query.sources, spec),
         storage=storage,
         feed=Blobs(tuple(stream.name for stream in spec.streams)),
         output=Output(into.staging, into.form),
         sink=into.deliver,
         max_ahead_us=None,
+        control=control,
+        costs=REFERENCE if control is None else calibrated() or REFERENCE,
+        pace=recordings.pace or 1.0,
     )
     return launch(frame, setting, into, checkpoint=checkpoint, trigger=AVAILABLE_NOW, name="windrow")
 

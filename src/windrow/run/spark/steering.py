@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.control.controller import Controller, ControlSettings
-from windrow.control.observation import Joined, Observation, PathTally
+from windrow.control.observation import Observation
 from windrow.plan.bins import Bins
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL, Shedding
@@ -81,13 +81,8 @@ class Steering:
 
     def observe(self, done: Observation, parallel: float = 1.0) -> None:
         """Take in what a batch did, with the seconds it took up to now; `parallel` seconds of tasks passed in one."""
-        busy_s = (done.busy_s + self._commit_s + min(self._gaps_s, default=0.0)) * self._pace
-        scale = self._pace / max(1.0, parallel)
-        sampled, others = (
-            {path: _scaled(tally, scale) for path, tally in held.items()}
-            for held in (done.joined.sampled, done.joined.others)
-        )
-        self.observation = replace(done, busy_s=busy_s, joined=Joined(sampled, others))
+        took = replace(done, busy_s=done.busy_s + self._commit_s + min(self._gaps_s, default=0.0))
+        self.observation = took.slowed(self._pace, self._pace / max(1.0, parallel))
         if self.controller is not None:
             self.controller.observe(self.observation)
 
@@ -99,7 +94,3 @@ class Steering:
         """Go on from a state that a commit kept; there is none where nothing was controlled."""
         if self.controller is not None and values is not None:
             self.controller.restore(values)
-
-
-def _scaled(tally: PathTally, factor: float) -> PathTally:
-    return replace(tally, steps=tuple(replace(step, seconds=step.seconds * factor) for step in tally.steps))

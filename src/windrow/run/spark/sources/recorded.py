@@ -33,6 +33,7 @@ from windrow.run.spark.sources.pace import Offset
 from windrow.streams.files import FileSource
 from windrow.streams.recorded import recorded
 from windrow.streams.replay import Replay
+from windrow.streams.schedule import Schedule
 
 _SOURCE = "windrow-recorded"
 _VERSION = 1
@@ -44,13 +45,14 @@ class Recordings:
     """Recorded streams and how they are cut into batches.
 
     `sources` are recordings by name, `streams` the source, the event-time column and all columns of each stream of the
-    query, in its order.
+    query, in its order. With a `pace` the batches come when they are due, that many times as fast as event time passes.
     """
 
     sources: Mapping[str, FileSource]
     streams: tuple[tuple[str, str, tuple[str, ...]], ...]
     span_us: int | None = None
     as_arrived: bool = False
+    pace: float | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -96,6 +98,7 @@ class RecordedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, recordings: Recordings) -> None:
         self._recordings = recordings
         self._replay: Replay | None = None
+        self._schedule: Schedule | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return self._offset(0)
@@ -104,7 +107,12 @@ class RecordedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """There is nothing to fix: the end of a recording does not move."""
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802 - Spark's signature
-        return self._offset(min(self._given(start) + 1, self._played().batches))
+        given, replay = self._given(start), self._played()
+        if self._recordings.pace is None:
+            return self._offset(min(given + 1, replay.batches))
+        if self._schedule is None:
+            self._schedule = Schedule(replay.ends_us, self._recordings.pace)
+        return self._offset(self._schedule.due(given))
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         found: list[InputPartition] = []
