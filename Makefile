@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .PHONY: help setup test test-long check demo bench clean
 
 BIN := .venv/bin
+JOBS ?= 2
 READY := .venv/.ready
 
 help:  ## list the targets
@@ -17,7 +18,7 @@ $(READY): pyproject.toml constraints.txt scripts/setup
 	@touch $@
 
 test: $(READY)  ## run the tests and the examples in the documentation
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-long: $(READY)  ## run the tests that take minutes: driver programs killed and restarted
 	@$(BIN)/pytest -m long $(ARGS)

@@ -59,9 +59,8 @@ class Run:
 
     def seconds(self, number: int) -> float:
         batch = self.batches[number]
-        return sum(
-            value for name, value in batch.items() if name.endswith("_s") and name not in ("work_s", "compile_s")
-        )
+        phases = (name for name in batch if name.endswith("_s") and name not in ("work_s", "compile_s"))
+        return float(sum(batch[name] for name in phases))
 
 
 def run(quick: bool) -> list[Row]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -42,9 +43,11 @@ from windrow.run.admit import NEVER_US, Entry, SetAside, conform
 from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
+from windrow.run.events import EventLog, event_of
 from windrow.run.program import Program
 from windrow.run.report import Report, make_report
 from windrow.run.results import result_table
+from windrow.store.storage import open_storage
 from windrow.store.window import Store
 from windrow.streams.replay import ReplayBatch
 
@@ -71,6 +74,7 @@ class LocalOptions:
     clock: Callable[[], float] = time.time
     costs: WorkCosts = REFERENCE
     charge: Charge | None = None
+    events: str | Path | None = None
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> LocalOptions:
@@ -103,6 +107,7 @@ class LocalJoin:
         self.observation: Observation | None = None
         self._clock = asked.clock
         self._charge = asked.charge
+        self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
         self._inputs = inputs
         self._buffers = {stream.name: Buffer(asked.buffer_rows) for stream in spec.streams}
         self._now_s: float | None = None
@@ -232,6 +237,9 @@ class LocalJoin:
         self.observation = done if self._charge is None else self._charge(done)
         if self.controller is not None:
             self.controller.observe(self.observation)
+        if self._events is not None:
+            counts = {name: gate.counts for name, gate in self.entry.gates.items()}
+            self._events.write(event_of(self.observation, self.plan, counts, {"join": busy_s}, self.controller))
 
     def _check_open(self) -> None:
         if self._finished:
@@ -250,7 +258,7 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called
     with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs`
     (a first guess at what work costs; it is fitted while running), `charge` (says what a batch took,
-    instead of measuring it).
+    instead of measuring it), `events` (a folder for what each batch did, see `windrow.run.events`).
     """
     return LocalJoin(query, inputs, **options)
 

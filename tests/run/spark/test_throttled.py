@@ -14,12 +14,13 @@ import pytest
 
 from tests.oracle.duck import rows_of
 from tests.run.spark.played import Played, PlayedSpark, Rows, Way
-from tests.run.spark.test_worker import QUESTIONS, TIMES, batches_of, in_process, joined
+from tests.run.spark.test_worker import QUESTIONS, TIMES, batches_of, counts_of, in_process, joined
 from windrow.control.controller import ControlSettings
 from windrow.control.observation import Joined, PathTally
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.shedding import Shedding
 from windrow.query.builder import Join
+from windrow.run.events import read_events
 from windrow.run.local import LocalJoin, settings_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -157,6 +158,26 @@ def test_the_throttle_may_change_with_a_restart(tmp_path: Path) -> None:
     rows = [played.run(batch, tables) for batch, tables in enumerate(batches[4:], start=4)]
     assert all(not ours - whole for ours, whole in zip(rows, expected[4:], strict=True))
     assert 0 < sum(map(Counter.total, rows)) < sum(batch.total() for batch in expected[4:])
+
+
+def test_each_batch_tells_what_it_did(tmp_path: Path) -> None:
+    query = joined(QUESTIONS["three"])
+    played = throttled(query, tmp_path, Way(2))
+    found = [played.run(batch, tables) for batch, tables in enumerate(batches_of(query.sources))]
+    (tmp_path / "commits" / "7.json").unlink()
+    played.restart()
+    assert played.run(7, batches_of(query.sources)[7]) == found[7]
+    events = list(read_events(played.storage))
+    assert [event["batch"] for event in events] == list(range(len(found)))
+    assert [event["results"] for event in events] == [rows.total() for rows in found]
+    assert [event["plan"] is None for event in events] == [False, *[True] * 6, False]
+    last = events[-1]
+    assert Shedding.from_values(last["shedding"]) == played.runner.steering.shedding
+    assert {name: held["rows"] for name, held in last["streams"].items()} == {
+        name: counts.rows for name, counts in counts_of(played).items()
+    }
+    assert all(len(held["edges"]) == len(held["results_a_row"]) + 1 for held in last["learned"]["a"].values())
+    assert [event["batch"] for event in read_events(played.storage, from_batch=5)] == [5, 6, 7]
 
 
 def test_random_drop_keeps_the_same_rows_in_tasks_and_in_one_process(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ class RunningJoin:
     def status(self) -> dict[str, Any]:
         """Where the join stands: the last batch, results so far, what became of each stream's rows, what is stored.
 
-        `held_back_by` is the stream with the lowest watermark: no window lets go of rows that it may still meet.
+        `throttle` is the share of the full work that is done, `held_back_by` the stream with the lowest watermark: no
+        window lets go of rows that it may still meet.
         """
         state: Commit | None = self._runner.last
         progress = self.recent_progress()[-RATED_BATCHES:]
@@ -82,6 +83,7 @@ class RunningJoin:
             "batch": -1 if state is None else state.batch,
             "now": readable(state.now_us) if gates and state else None,
             "results": 0 if state is None else state.results,
+            "throttle": self._runner.steering.shedding.throttle,
             "results_per_s": rate(progress, lambda batch: batch["results"]),
             "streams": {
                 name: {

@@ -39,6 +39,7 @@ from windrow.probe import ship
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import Entry
+from windrow.run.events import EventLog, event_of
 from windrow.run.program import Keep, Program
 from windrow.run.spark import messages, worker
 from windrow.run.spark.aside import Aside
@@ -108,6 +109,7 @@ class BatchRunner:
         self.steering = Steering(setting.spec, self.plan, setting.control, setting.costs, setting.pace)
         self.question = question_of(self.program)
         self.journal = Journal(setting.storage)
+        self.events = EventLog(setting.storage)
         self.run_name = uuid.uuid4().hex[:8]
         self.query = ""
         self.last: Commit | None = None
@@ -156,6 +158,7 @@ class BatchRunner:
             busy_s = watch.elapsed_s - watch.seconds.get("compile_s", 0.0)
             done = told.observation(batch, plan["now_us"], busy_s, self._state, entry, live)
             self.steering.observe(done, parallel=told.seconds / max(watch.seconds.get("join_s", 0.0), 1e-9))
+            self._tell(entry, watch)
             self._commit(batch, plan, entry, live, told)
         self.steering.end(watch.seconds["commit_s"])
         if plan["rows"] and told.seconds:
@@ -348,6 +351,15 @@ class BatchRunner:
         after, dying = after_batch(replace(self._state, live=live), kept, entry.expiry)
         told.dying.update(dying)
         return after
+
+    def _tell(self, entry: Entry, watch: Stopwatch) -> None:
+        """Write the event of the batch that was observed last."""
+        if self.steering.observation is not None:
+            plan = replace(self.plan, shedding=self.steering.shedding)
+            counts = {name: gate.counts for name, gate in entry.gates.items()}
+            durations_s = {name.removesuffix("_s"): seconds for name, seconds in watch.seconds.items()}
+            done, controller = self.steering.observation, self.steering.controller
+            self.events.write(event_of(done, plan, counts, durations_s, controller))
 
     def _commit(self, batch: int, plan: Mapping[str, Any], entry: Entry, live: Live, told: Told) -> None:
         last = self._state
