@@ -47,7 +47,7 @@ def test_work_counts_compared_pairs() -> None:
     assert EXAMPLE.ring_s(10) - approximate == pytest.approx(0.0, abs=1e-9)
     printed = COSTS.compare_s * (50 + 50**2)
     off = (printed + COSTS.send_s * 10 * (1 + 50)) / (printed * (1 + COSTS.send_s * 10 / (500 * COSTS.compare_s)))
-    assert off - 1 == pytest.approx(0.176, abs=0.01) or 1 - off == pytest.approx(0.176, abs=0.01)
+    assert off - 1 == pytest.approx(0.176, abs=0.001)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1000), st.floats(0, 1)), min_size=1, max_size=5))

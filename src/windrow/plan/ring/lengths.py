@@ -71,6 +71,15 @@ def mean_latency_s(streams: Sequence[SlicedStream], lengths: Sequence[int], cost
     return spent / total_hz
 
 
+def common_length(streams: Sequence[SlicedStream], costs: RingCosts, slots: int) -> int:
+    """The one length for all windows that has the lowest mean latency.
+
+    >>> common_length((SlicedStream(50, 10, 0.1),) * 3, RingCosts(1e-4, send_s=1e-4, hop_s=5e-3), slots=20)
+    13
+    """
+    return min(range(1, slots + 1), key=lambda nodes: mean_latency_s(streams, (nodes,) * len(streams), costs))
+
+
 def initial_lengths(
     streams: Sequence[SlicedStream], costs: RingCosts, slots: int, favour: str = "latency"
 ) -> tuple[int, ...]:

@@ -71,8 +71,11 @@ class Feed:
 
     def position_at(self, time_s: float) -> int:
         """The first position with this event time or a later one."""
-        us = int(time_s * SECOND_US)
-        return sum(bisect_left(times, us) for times in self.times_us)
+        return self.position_at_us(int(time_s * SECOND_US))
+
+    def position_at_us(self, time_us: int) -> int:
+        """The same, in microseconds."""
+        return sum(bisect_left(times, time_us) for times in self.times_us)
 
     def sample(self, from_s: float, to_s: float, rows: int) -> list[int]:
         """Positions of about `rows` rows, evenly spread over a span of event time.

@@ -39,6 +39,9 @@ class Cycle:
 class ClusterRun:
     """The rows that were processed; what was sent between nodes, in rows (a partial result is as many as it has
     members) and in messages; how long each node was busy; and the results, where they are exact.
+
+    Routing reads `lookups` entries of its table, and where windows are stored more than once, `overlaps` are the rows
+    that two nodes asked for one step both hold: results would come twice from them if none was told to keep quiet.
     """
 
     cycles: tuple[Cycle, ...]
@@ -47,6 +50,8 @@ class ClusterRun:
     messages: int
     busy_s: tuple[float, ...]
     members: tuple[Members, ...] = field(default=(), repr=False)
+    lookups: int = 0
+    overlaps: int = 0
 
     @property
     def results(self) -> int:
