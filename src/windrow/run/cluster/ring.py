@@ -200,11 +200,12 @@ class _Ring:
         while len(self.active) < self.setting.concurrent and self.waiting < len(self.drivers):
             position = self.drivers[self.waiting]
             time_us = self.feed.time_us(position)
+            self.read_s = max(self.read_s, now_s)
             if self.reslicing is not None and self.reslicing.due(time_us):
                 if self.active:
                     return
                 self._reslice(self.reslicing.change(time_us, [node.spans() for node in self.nodes]), time_us)
-            self.read_s = max(self.read_s, now_s, 0.0 if self.setting.saturated else time_us / SECOND_US)
+            self.read_s = max(self.read_s, 0.0 if self.setting.saturated else time_us / SECOND_US)
             self.waiting += 1
             self._read_in(position, time_us)
 
