@@ -166,6 +166,34 @@ def test_the_work_is_what_the_model_says() -> None:
     assert run.finished_s == pytest.approx(load.latency_s(nodes, rounds=2), rel=0.25)
 
 
+def test_bandwidth_shows_where_it_is_short() -> None:
+    """Equation 6: with what it asks for, rows are there in time; with a tenth of it, nodes wait for them."""
+    feed = Feed.of([range(0, 4000, 5), range(0, 4000, 5)])
+    layout, costs = Layout.even((2000,) * 2, 4), replace(COSTS, send_s=0.0, hop_s=0.0)
+    load = RingLoad((400.0,), (0.05,), costs)
+    needed_s = 1 / load.bandwidth_bytes_s(4, row_bytes=1)
+    finished = [
+        simulate_ring(
+            feed,
+            RingSetting(layout, ((1,), (0,)), costs, row_link_s=row_link_s, saturated=True),
+            Chance((0.05,) * 2, np.random.default_rng(1)),
+            drivers=range(900, 960),
+        ).finished_s
+        for row_link_s in (0.0, needed_s / 10, needed_s, 10 * needed_s)
+    ]
+    assert finished[1] < 1.5 * finished[0]
+    assert finished == sorted(finished)
+    assert finished[3] > 5 * finished[0]
+
+
+def test_streams_over_rings_of_different_length() -> None:
+    case = random_case(8, 3, 4, rows=14)
+    for lengths in ((4, 1, 2), (1, 3, 2)):
+        layout = Layout.of_lengths(case.windows_us, lengths)
+        run = simulate_ring(case.feed, replace(case.setting(), layout=layout), case.matching())
+        assert Counter(run.members) == case.expected()
+
+
 def test_chance_finds_as_much_as_expected() -> None:
     feed = Feed.of([range(0, 4000, 5), range(0, 4000, 5), range(0, 4000, 5)])
     setting = RingSetting(Layout.even((500,) * 3, 5), ((1, 2), (0, 2), (0, 1)), COSTS)

@@ -79,10 +79,10 @@ def _coordinated(scenario: Scenario, rows: int, seed: int) -> Counts:
 def _aligned(scenario: Scenario, seed: int) -> Counts:
     """All rows, on nodes fast enough to keep up, so that nothing but the scheme shows."""
     costs = replace(scenario.costs, compare_s=0.0, insert_s=0.0, purge_s=0.0, send_s=0.0)
-    feed = scenario.feed(BEGIN_S + 4 * SEGMENT_S, seed)
+    feed = scenario.feed(BEGIN_S + 2 * SEGMENT_S, seed)
     setting = AlignedSetting(scenario.windows_us, scenario.orders, costs, NODES, SEGMENT_S * SECOND_US)
     done = simulate_aligned(feed, setting, scenario.chance(seed))
-    settled = done.within(lambda cycle: BEGIN_S < cycle.end_s < BEGIN_S + 3 * SEGMENT_S)
+    settled = done.within(lambda cycle: BEGIN_S < cycle.end_s < BEGIN_S + SEGMENT_S)
     copies = done.sent_rows / feed.rows
     granule = scenario.streams * scenario.rate_hz * SEGMENT_S
     return Counts(copies, 0.0, granule, settled.stored_rows / _in_windows(scenario), copies, copies)

@@ -83,8 +83,9 @@ Watch: TypeAlias = Callable[[float, SlicedJoin, Message], None]
 @dataclass(frozen=True, slots=True)
 class RingSetting:
     """A ring: its slices; in which order each stream's rows probe the others; its costs; how many rows it works on at
-    once. Random delays on links come on top of a hop. `saturated`: rows are read in as soon as there is a place,
-    whatever their event time.
+    once. On links, random delays come on top of a hop, and a row keeps a link busy for `row_link_s`: its bytes over the
+    bandwidth, nothing where that is sufficient, as the paper's model assumes. `saturated`: rows are read in as soon as
+    there is a place, whatever their event time.
     """
 
     layout: Layout
@@ -93,6 +94,7 @@ class RingSetting:
     concurrent: int = 1
     delayed_purge: bool = True
     delay_s: float = 0.0
+    row_link_s: float = 0.0
     saturated: bool = False
 
     def __post_init__(self) -> None:
@@ -100,7 +102,7 @@ class RingSetting:
         for driver, order in enumerate(self.orders):
             if {driver, *order} != streams or len(order) != len(streams) - 1:
                 raise UsageError(f"stream {driver} cannot probe in the order {order}", hint="name each other one once")
-        if len(self.orders) != len(streams) or self.concurrent < 1 or self.delay_s < 0:
+        if len(self.orders) != len(streams) or self.concurrent < 1 or min(self.delay_s, self.row_link_s) < 0:
             raise UsageError(
                 f"{self.concurrent} rows at once, delays of {self.delay_s} s", hint="give 1 or more, 0 or more"
             )
@@ -192,7 +194,7 @@ class _Ring:
 
     def _links(self) -> None:
         count = len(self.nodes)
-        self.free_s, self.arrived_s = [0.0] * count, [0.0] * count
+        self.free_s, self.arrived_s, self.linked_s = [0.0] * count, [0.0] * count, [0.0] * count
         self.busy_s = (self.busy_s + [0.0] * count)[:count]
 
     def _admit(self, now_s: float) -> None:
@@ -236,7 +238,8 @@ class _Ring:
         hop_s = self.costs.hop_s
         if self.setting.delay_s:
             hop_s += float(self.generator.exponential(self.setting.delay_s))
-        arrives_s = self.arrived_s[node.place] = max(self.arrived_s[node.place], time_s + hop_s)
+        sent_s = self.linked_s[node.place] = max(self.linked_s[node.place], time_s) + rows * self.setting.row_link_s
+        arrives_s = self.arrived_s[node.place] = max(self.arrived_s[node.place], sent_s + hop_s)
         self.messages += 1
         self.sent_rows += rows
         self._schedule(arrives_s, (node.place + 1) % len(self.nodes), message)
