@@ -11,6 +11,7 @@ import pytest
 
 from tests.run.cluster.rings import COSTS, Case, is_partition, random_case
 from windrow.errors import UsageError
+from windrow.plan.ring.balance import imbalance
 from windrow.plan.ring.relocation import passive_ends
 from windrow.run.cluster.adapting import Adapting
 from windrow.run.cluster.feed import Feed
@@ -88,6 +89,28 @@ def test_slices_by_count_lose_nothing() -> None:
         assert Counter(run.members) == case.expected()
 
 
+def test_slices_by_count_smooth_what_fluctuates() -> None:
+    """Section 6: when rates come and go, slices of equal count are loaded more evenly than slices of equal age."""
+    feed = Feed.drawn([Step(((2, 100), (2, 10)))] * 2, 40, seed=1)
+    windows, nodes = (8_000_000,) * 2, 6
+    stored = [count * 8 // 20 for count in feed.before(feed.position_at(20))]
+    layouts = Layout.even(windows, nodes), Layout.counted(windows, stored, nodes)
+    busiest = [
+        imbalance(
+            simulate_ring(
+                feed,
+                RingSetting(layout, ((1,), (0,)), COSTS, saturated=True),
+                Chance((0.01,) * 2, np.random.default_rng(1)),
+                drivers=feed.sample(start_s, start_s + 0.5, 15),
+            ).busy_s
+        )
+        for layout in layouts
+        for start_s in (14.0, 17.0, 19.0)
+    ]
+    assert max(busiest[3:]) < min(busiest[:3])
+    assert max(busiest[3:]) < 1.25
+
+
 def test_moving_at_once_takes_time_and_traffic() -> None:
     case = random_case(3, 3, 3, rows=25)
     quiet, moved = (
@@ -108,7 +131,7 @@ def test_adapting_to_a_higher_rate(at_once: bool) -> None:
     windows, costs = (4_000_000,) * 3, COSTS
     setting = RingSetting(Layout.even(windows, 4), ((1, 2), (0, 2), (0, 1)), costs, saturated=True)
     adapting = Adapting(windows, (0.05,) * 3, costs, slots=19, interval_s=1, at_once=at_once)
-    drivers = feed.sample(8, 38, 120)
+    drivers = feed.sample(8, 38, 70)
     runs = [
         simulate_ring(feed, setting, Chance((0.05,) * 3, random), drivers=drivers, reslicing=reslicing)
         for reslicing in (None, adapting)
