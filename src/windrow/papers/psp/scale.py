@@ -23,7 +23,7 @@ SIZES = (10, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 QUICK_SIZES = (10, 30, 50, 100, 300, 1000)
 SCENARIO = Scenario(rate_hz=50.0, window_s=400.0, selectivity=1 / 20_000, image="large", hop_s=5e-4)
 BEGIN_S, RUN_S = 405.0, 420.0
-ROWS, QUICK_ROWS = 60, 12
+ROWS, QUICK_ROWS = 100, 40
 FILLED, QUICK_FILLED = 200, 100
 """Up to this size PSP-I is simulated."""
 ROWS_A_PLACE, FEWEST_ROWS = 10, 160

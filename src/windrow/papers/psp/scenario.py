@@ -45,7 +45,7 @@ PIXEL_S, ROW_S, SEND_S, HOP_S = 3e-9, 1e-6, 1e-4, 7e-3
 FEWEST, MOST = 4, 19
 NODES, QUICK_NODES = tuple(range(FEWEST, MOST + 1)), (4, 6, 8, 10, 12, 14, 16, 19)
 RUN_S, QUICK_RUN_S, WARM_UP_S = 600.0, 60.0, 20.0
-ROWS, QUICK_ROWS = 300, 24
+ROWS, QUICK_ROWS = 300, 40
 
 
 @dataclass(frozen=True, slots=True)

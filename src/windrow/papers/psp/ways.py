@@ -19,7 +19,7 @@ from windrow.papers.tables import Table
 
 WAYS, RATE_HZ, SELECTIVITY, HOP_S = (3, 5, 7, 9), 40.0, 0.005, 1e-3
 QUICK_NODES = (4, 8, 13, 19)
-RUN_S, ROWS, QUICK_ROWS = 60.0, 60, 8
+RUN_S, ROWS, QUICK_ROWS = 60.0, 60, 20
 NEAR = 2.0
 
 
