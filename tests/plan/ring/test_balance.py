@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import PlanError
-from windrow.plan.ring.balance import balanced_ends, expected_work, imbalance, reassigned, row_limits
+from windrow.plan.ring.balance import (
+    balanced_ends,
+    expected_work,
+    imbalance,
+    reassigned,
+    revised_ends,
+    row_limits,
+    work_of_slices,
+)
 
 amounts = st.lists(st.floats(0, 100), min_size=1, max_size=12)
 
@@ -25,6 +33,19 @@ def test_slices_have_equal_work(work: list[float], slices: int) -> None:
     if sum(work) > 1e-3:
         upto = np.interp((0.0, *ends), edges, np.concatenate(([0.0], np.cumsum(work))))
         assert np.diff(upto) == pytest.approx(sum(work) / slices, abs=1e-6)
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=12), st.lists(st.floats(0, 1), max_size=6))
+def test_slices_are_revised_when_it_pays(work: list[float], cuts: list[float]) -> None:
+    edges = range(len(work) + 1)
+    ends = (*sorted(cut * len(work) for cut in cuts), float(len(work)))
+    before = work_of_slices(edges, work, ends)
+    assert sum(before) == pytest.approx(sum(work))
+    revised = revised_ends(ends, edges, work)
+    if imbalance(before) <= 1.2:
+        assert revised == ends
+    else:
+        assert imbalance(work_of_slices(edges, work, revised)) == pytest.approx(1.0)
 
 
 def test_what_is_not_searched_is_no_work() -> None:

@@ -51,12 +51,8 @@ def test_union_of_slices_is_the_join(streams: int, nodes: int, closed: bool) -> 
 def test_union_of_slices_is_the_join_again_and_again(streams: int, nodes: int) -> None:
     for seed in range(3, 60):
         case = random_case(seed, streams, nodes, closed=bool(seed % 2), rows=20 - 2 * streams)
-        changes: dict[str, object] = {
-            "concurrent": 1 + seed % 6,
-            "delay_s": 0.03 * (seed % 3),
-            "saturated": seed % 4 == 0,
-        }
-        assert Counter(ran(case, seed, **changes).members) == case.expected(), seed
+        run = ran(case, seed, concurrent=1 + seed % 6, delay_s=0.03 * (seed % 3), saturated=seed % 4 == 0)
+        assert Counter(run.members) == case.expected(), seed
 
 
 def test_windows_open_and_closed() -> None:

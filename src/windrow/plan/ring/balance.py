@@ -4,7 +4,7 @@
     2 slices       |  50   |     50    |      ends where the work so far is a half
 
 What is never searched, such as bins that harvesting leaves out, is no work. Boundaries are revised while running: by
-age (`balanced_ends`), by count where rates fluctuate (`row_limits`: a slice that is full passes on its oldest rows; the
+age (`revised_ends`), by count where rates fluctuate (`row_limits`: a slice that is full passes on its oldest rows; the
 tail keeps to time), or, where rows do not wander, by giving whole segments to other slices (`reassigned`).
 
 >>> balanced_ends(edges=(0, 1, 2, 3, 4), work=expected_work((40, 40, 10, 10), (1, 1, 1, 1)), slices=2)
@@ -47,6 +47,33 @@ def balanced_ends(edges: Sequence[float], work: Sequence[float], slices: int) ->
         share = (wanted - done) / work[bin_number] if work[bin_number] > 0 else 1.0
         ends.append(first + (last - first) * min(1.0, max(0.0, share)))
     return (*ends, float(edges[-1]))
+
+
+def work_of_slices(edges: Sequence[float], work: Sequence[float], ends: Sequence[float]) -> tuple[float, ...]:
+    """What each slice has of the work in bins, evenly inside a bin.
+
+    >>> work_of_slices((0, 1, 2), (10, 30), ends=(1.5, 2))
+    (25.0, 15.0)
+    """
+    upto: list[float] = []
+    for end in ends:
+        shares = [min(1.0, max(0.0, (end - first) / (last - first))) for first, last in pairwise(edges)]
+        upto.append(math.fsum(share * amount for share, amount in zip(shares, work, strict=True)))
+    return tuple(after - before for before, after in pairwise((0.0, *upto)))
+
+
+def revised_ends(
+    ends: Sequence[float], edges: Sequence[float], work: Sequence[float], tolerance: float = 1.2
+) -> tuple[float, ...]:
+    """The ends of as many slices of equal work, or the ones there are while the busiest has no more than `tolerance`
+    times the mean: a boundary that moves costs rows that move.
+
+    >>> revised_ends((1, 2), (0, 1, 2), (10, 12)), revised_ends((1, 2), (0, 1, 2), (10, 30))
+    ((1, 2), (1.3333333333333333, 2.0))
+    """
+    if imbalance(work_of_slices(edges, work, ends)) <= tolerance:
+        return tuple(ends)
+    return balanced_ends(edges, work, len(ends))
 
 
 def row_limits(stored: int, slices: int) -> tuple[int | None, ...]:
