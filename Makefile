@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-long check demo bench clean
+.PHONY: help setup test test-long test-faults check demo bench clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -22,6 +22,9 @@ test: $(READY)  ## run the tests and the examples in the documentation
 
 test-long: $(READY)  ## run the tests that take minutes: driver programs killed and restarted
 	@$(BIN)/pytest -m long $(ARGS)
+
+test-faults: $(READY)  ## run the long tests of bad input and of things going wrong
+	@$(BIN)/pytest tests/faults -m long $(ARGS)
 
 check: $(READY)  ## formatting, lint, types, import layers, the repository itself
 	@$(BIN)/ruff format --check .
