@@ -66,7 +66,7 @@ class Page:
     def drove(self, first: Partial) -> None:
         """Take notes on rows that set out."""
         self.drivers += len(first)
-        for step, target in enumerate(self.targets):
+        for step, target in enumerate(self.targets if self.bins else ()):
             self.behind[step] += _newer(first, self.driver, target)
 
     def found(self, partial: Partial) -> None:
