@@ -5,9 +5,10 @@ linear program decides. It is told either how fast states have to be refreshed, 
 
     age of I  =  window of I  +  sum over its own states of S_j / y_j  <=  freshness of I          y = inflow @ x
 
-An age is convex in what enters the states, so that each of its tangents is below it. Solve with a few tangents; where
-an age in the solution is above its freshness, add the tangent there; solve again, until all hold: two or three times.
-So the slack of a freshness is shared over states as is cheapest for all, and what can be kept is not refused.
+How long rows wait in a state, S / y, is convex in what enters it, so that each of its tangents is below. Solve with a
+few tangents; where ages in the solution are above what is asked, add the tangents there; solve again, until all hold:
+two or three times. So the slack of a freshness is shared over states as is cheapest for all, and what can be kept is
+not refused.
 
     most_output      for given refresh rates                         least_cover      the least that refreshing costs
     freshest_output  for given freshness                             least_resources  the least that freshness costs
@@ -34,25 +35,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.plan.directions import program
+from windrow.plan.directions.cover import greedy_cover
 from windrow.plan.directions.freshness import TOLERANCE, ages_s, is_fresh, refresh_rates
 from windrow.plan.directions.knapsack import grepp
 from windrow.plan.directions.model import Floats, Model
-from windrow.plan.directions.program import Demands
+from windrow.plan.directions.program import Frame, Rows, solved
 
-MOST_ROUNDS = 60
-STARTS = (1.0, 0.3, 0.1, 0.03, 0.01)
+MOST_ROUNDS, PATIENT_ROUNDS = 40, 6
+NEARLY = 1.001
+"""After some rounds, what is so near is settled: states are refreshed by so much faster, and all ages hold."""
+TANGENTS = (1.0, 1.3, 1.8, 3.0, 6.0, 15.0)
+COARSE_TANGENTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
 EXACT = 1 - TOLERANCE / 2
+"""Asked of the solver is a trifle more than is needed, so that what it lets pass still holds."""
 
 
 def most_output(model: Model, budget: float, refresh_hz: Floats) -> Floats | None:
     """Driver rows a second on each route that yield most and refresh each state so fast; None if there are none."""
-    return program.most_output(model, budget, _refreshing(model, refresh_hz)) if _finite(refresh_hz) else None
+    return _refreshed(model, budget, refresh_hz, -model.output)
 
 
 def least_cover(model: Model, refresh_hz: Floats) -> Floats | None:
     """Driver rows a second on each route that refresh each state so fast for least; None if there are too few."""
-    return program.least_cost(model, _refreshing(model, refresh_hz)) if _finite(refresh_hz) else None
+    return _refreshed(model, _enough(model, refresh_hz), refresh_hz, model.cost)
 
 
 def freshest_output(model: Model, budget: float, freshness_s: Floats) -> Floats | None:
@@ -60,12 +65,13 @@ def freshest_output(model: Model, budget: float, freshness_s: Floats) -> Floats 
     greedy_hz = grepp(model, budget)
     if is_fresh(model, model.inflow @ greedy_hz, freshness_s):
         return greedy_hz
-    return _kept(model, budget, freshness_s, cheapest=False)
+    return _kept(model, budget, freshness_s, -model.output)
 
 
 def least_resources(model: Model, freshness_s: Floats) -> float | None:
     """The least budget with which every row is as fresh as asked; None if no budget is enough."""
-    drivers_hz = _kept(model, np.inf, freshness_s, cheapest=True)
+    budget = _enough(model, refresh_rates(model, freshness_s))
+    drivers_hz = _kept(model, budget, freshness_s, model.cost)
     return None if drivers_hz is None else float(model.cost @ drivers_hz)
 
 
@@ -74,92 +80,80 @@ def least_freshness(model: Model, budget: float, freshness_s: Floats) -> tuple[F
 
     Nearest: the factor by which a freshness falls short is as small as it can be for the worst of the streams.
     """
-    streams = [number for number, span_s in enumerate(freshness_s) if np.isfinite(span_s)]
-    most_hz = model.inflow @ np.minimum(model.route_rate_hz, budget / model.cost)
-    if not all(most_hz[state] > 0 for number in streams for state in model.own_states[number]):
+    asked = np.isfinite(freshness_s)
+    unit_hz = _most_hz(model, budget)
+    most_hz = (model.inflow * unit_hz).max(axis=1, initial=0.0)
+    if any(most_hz[state] <= 0 for number in np.flatnonzero(asked) for state in model.own_states[number]):
         return None
-    demands = _no_demands(model)
-    for start in STARTS:
-        demands = demands.joined(_tangents(model, start * most_hz, freshness_s, streams, stretched=True))
-    lowest_hz = STARTS[-1] * most_hz
+    wait_s = model.state_rows / np.where(most_hz > 0, most_hz, 1.0)
+    frame = Frame(model, unit_hz, np.where(wait_s > 0, wait_s, 1.0), stretched=True)
+    rows = [frame.limits(budget), frame.aging(freshness_s, 1.0)]
+    rows += [frame.waiting(start * most_hz) for start in COARSE_TANGENTS]
+    lowest_hz = COARSE_TANGENTS[-1] * most_hz
     for _ in range(MOST_ROUNDS):
-        found = program.least_stretch(model, budget, demands)
+        found = solved(frame, model.cost, rows)
         if found is None:
             return None
         drivers_hz, stretch = found
         stored_hz = model.inflow @ drivers_hz
-        lowest_hz = np.minimum(lowest_hz, np.maximum(stored_hz, lowest_hz / 10))
-        with np.errstate(invalid="ignore"):
-            short = ages_s(model, stored_hz) / freshness_s > stretch * (1 + TOLERANCE)
-        if not short.any():
+        reached = (ages_s(model, stored_hz)[asked] / freshness_s[asked]).max(initial=0.0)
+        if reached <= stretch * (1 + TOLERANCE):
             break
-        at_hz = np.maximum(stored_hz, lowest_hz)
-        demands = demands.joined(_tangents(model, at_hz, freshness_s, np.flatnonzero(short).tolist(), stretched=True))
-    kept_s = np.where(np.isfinite(freshness_s), np.maximum(freshness_s, ages_s(model, stored_hz)), np.inf)
+        lowest_hz = np.minimum(lowest_hz, np.maximum(stored_hz, lowest_hz / 10))
+        rows.append(frame.waiting(np.maximum(stored_hz, lowest_hz)))
+    kept_s = np.where(asked, np.maximum(freshness_s, ages_s(model, stored_hz)), np.inf)
     return drivers_hz, kept_s
 
 
-def _kept(model: Model, budget: float, freshness_s: Floats, *, cheapest: bool) -> Floats | None:
+def _refreshed(model: Model, budget: float, refresh_hz: Floats, objective: Floats) -> Floats | None:
+    """The best driver rows that refresh each state so fast."""
+    if not np.isfinite(refresh_hz).all():
+        return None
+    unit_hz = _most_hz(model, budget)
+    frame = Frame(model, unit_hz, np.zeros(0))
+    found = solved(frame, objective, (frame.limits(budget), frame.refreshing(refresh_hz)))
+    return None if found is None else found[0]
+
+
+def _kept(model: Model, budget: float, freshness_s: Floats, objective: Floats) -> Floats | None:
     """The best driver rows with all ages kept."""
     slack_s = freshness_s - model.window_s
-    refresh_hz = refresh_rates(model, freshness_s)
-    if (slack_s < -TOLERANCE * model.window_s).any() or not _finite(refresh_hz):
+    if (slack_s < -TOLERANCE * model.window_s).any() or not np.isfinite(refresh_rates(model, freshness_s)).all():
         return None
-    streams = [number for number, span_s in enumerate(slack_s) if np.isfinite(span_s) and model.own_states[number]]
-    demands = _refreshing(model, _alone(model, slack_s))
-    demands = demands.joined(_tangents(model, refresh_hz, freshness_s, streams, stretched=False))
-    for _ in range(MOST_ROUNDS):
-        found = program.least_cost(model, demands) if cheapest else program.most_output(model, budget, demands)
+    least_slack_s = np.full(len(model.states), np.inf)
+    for number, own in enumerate(model.own_states):
+        least_slack_s[list(own)] = np.minimum(least_slack_s[list(own)], slack_s[number])
+    alone_hz = model.state_rows / least_slack_s
+    unit_hz = _most_hz(model, budget)
+    frame = Frame(model, unit_hz, np.where(np.isfinite(least_slack_s), least_slack_s, 1.0))
+    rows: list[Rows] = [frame.limits(budget), frame.refreshing(alone_hz), frame.aging(freshness_s, EXACT)]
+    rows += [frame.waiting(start * alone_hz) for start in TANGENTS]
+    for number in range(MOST_ROUNDS):
+        found = solved(frame, objective, rows)
         if found is None:
             return None
-        stored_hz = model.inflow @ found
+        stored_hz = model.inflow @ found[0]
         if is_fresh(model, stored_hz, freshness_s):
-            return found
-        late = np.flatnonzero(ages_s(model, stored_hz) > freshness_s).tolist()
-        demands = demands.joined(_tangents(model, stored_hz, freshness_s, late, stretched=False))
-    worst = float((_waits_s(model, stored_hz)[streams] / slack_s[streams]).max())
-    return least_cover(model, stored_hz * worst) if cheapest else most_output(model, budget, stored_hz * worst)
+            return found[0]
+        if number >= PATIENT_ROUNDS:
+            with np.errstate(invalid="ignore"):
+                short = float(np.nanmax((ages_s(model, stored_hz) - model.window_s) / slack_s))
+            settled_hz = _refreshed(model, budget, stored_hz * short, objective) if short < NEARLY else None
+            if settled_hz is not None:
+                return settled_hz
+        rows.append(frame.waiting(np.where(np.isfinite(least_slack_s), np.maximum(stored_hz, alone_hz), 0.0)))
+    return None
 
 
-def _tangents(model: Model, stored_hz: Floats, freshness_s: Floats, streams: list[int], *, stretched: bool) -> Demands:
-    """What keeps the tangents to ages of streams, at given rates of storing, within what is asked.
+def _most_hz(model: Model, budget: float) -> Floats:
+    """The most driver rows a route can have by its stream's rate and the budget."""
+    return np.asarray(np.minimum(model.route_rate_hz, max(budget, 0.0) / model.cost))
 
-    S / y >= S / y0 * (2 - y / y0), so the sum of S / y0**2 * y has to be at least the sum of 2 * S / y0 - slack. Asked
-    a trifle more, so that what the solver lets pass is within the tolerance.
+
+def _enough(model: Model, refresh_hz: Floats) -> float:
+    """A budget that is enough for these refresh rates, if any is: what a greedy cover spends.
+
+    With it each route can be counted in about what it may have to do, and the solver sees small costs beside large.
     """
-    rows = np.zeros((len(streams), len(model.cost)))
-    at_least, stretch = np.zeros(len(streams)), np.zeros(len(streams))
-    for row, number in enumerate(streams):
-        own = [state for state in model.own_states[number] if model.state_rows[state] > 0]
-        kept_s = model.state_rows[own] / stored_hz[own]
-        rows[row] = (kept_s / stored_hz[own]) @ model.inflow[own]
-        if stretched:
-            at_least[row], stretch[row] = 2 * kept_s.sum() + model.window_s[number], freshness_s[number]
-        else:
-            at_least[row] = 2 * kept_s.sum() - (freshness_s[number] - model.window_s[number]) * EXACT
-    return Demands.of(rows, at_least, stretch)
-
-
-def _alone(model: Model, slack_s: Floats) -> Floats:
-    """How fast each state has to be refreshed if all others were so at once."""
-    rates = np.zeros(len(model.states))
-    for number, own in enumerate(model.own_states):
-        for state in own:
-            rates[state] = max(rates[state], model.state_rows[state] / slack_s[number])
-    return rates
-
-
-def _waits_s(model: Model, stored_hz: Floats) -> Floats:
-    return np.asarray(ages_s(model, stored_hz) - model.window_s)
-
-
-def _refreshing(model: Model, refresh_hz: Floats) -> Demands:
-    return Demands.of(model.inflow, refresh_hz)
-
-
-def _no_demands(model: Model) -> Demands:
-    return Demands.of(model.inflow[:0], np.zeros(0))
-
-
-def _finite(values: Floats) -> bool:
-    return bool(np.isfinite(values).all())
+    covering_hz = greedy_cover(model, refresh_hz)
+    return model.saturation if covering_hz is None else float(model.cost @ covering_hz) * (1 + TOLERANCE)

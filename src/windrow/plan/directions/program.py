@@ -1,19 +1,22 @@
-"""The linear program over routes: solved by HiGHS, in numbers it can work with.
+"""The linear program over routes and waits: its rows, in numbers that a solver can work with; solved by HiGHS.
 
-    driver rows a second x >= 0, of a stream together at most its rate
-    budget      cost @ x <= budget
-    demands     rows @ x (+ stretch) >= at_least             refresh rates, or tangents to ages
-    objective   the most output, the least cost, or the least stretch
+    variables   x   driver rows a second on each route            of a stream together at most its rate
+                u   how long rows wait in each state, seconds      only in programs about ages
+                t   by how much freshness is stretched             only where the least one is looked for
+    rows        cost @ x <= budget
+                inflow @ x >= refresh rates                        `refreshing`
+                u_j * y0 / S_j + y_j / y0 >= 2                     `waiting`: the tangent of S_j / y_j at y_j = y0
+                sum of u over own states <= slack                  `aging`; or - t * freshness <= - window
 
-One more variable may stretch demands, where it is asked how much longer rows have to be let live. Each variable is
-counted in what it can be at most, each row in its right side: routes differ by many orders of magnitude, and a solver
-that allows errors of 1e-7 would take the small ones for nothing.
+Each variable is counted in a unit of what it can be at most, and each row is a ratio: routes differ by many orders of
+magnitude, and a solver that allows errors of 1e-7 would take the small ones for nothing.
 
 SciPy's `milp`, without integers, is its lightest way to HiGHS: half a millisecond, where `linprog` takes one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,81 +29,104 @@ LARGEST = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Demands:
-    """Rows of the program: `rows @ x + stretch * s >= at_least`, each with a right side above 0."""
+class Rows:
+    """Rows of the program, `low <= matrix @ variables <= high`."""
 
-    rows: Floats
-    at_least: Floats
-    stretch: Floats
+    matrix: Floats
+    low: Floats
+    high: Floats
 
     @classmethod
-    def of(cls, rows: Floats, at_least: Floats, stretch: Floats | None = None) -> Demands:
-        """Those that ask for something; the others hold anyway."""
-        asking = at_least > 0
-        none = np.zeros(len(at_least)) if stretch is None else stretch
-        return cls(rows[asking], at_least[asking], none[asking])
+    def at_least(cls, matrix: Floats, low: float) -> Rows:
+        """Rows with one lower bound."""
+        return cls(matrix, np.full(len(matrix), low), np.full(len(matrix), np.inf))
 
-    def joined(self, more: Demands) -> Demands:
-        """Both."""
-        return Demands(
-            np.concatenate((self.rows, more.rows)),
-            np.concatenate((self.at_least, more.at_least)),
-            np.concatenate((self.stretch, more.stretch)),
-        )
+    @classmethod
+    def at_most(cls, matrix: Floats, high: Floats) -> Rows:
+        """Rows with an upper bound each."""
+        return cls(matrix, np.full(len(matrix), -np.inf), high)
 
 
-def most_output(model: Model, budget: float, demands: Demands) -> Floats | None:
-    """The driver rows that yield most within the budget; None if it does not meet the demands."""
-    return _solved(model, budget, demands, -model.output)
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """The variables of a program, each with its unit; the stretch is the last one, where there is one."""
+
+    model: Model
+    route_unit_hz: Floats
+    wait_unit_s: Floats
+    stretched: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many variables there are."""
+        return len(self.route_unit_hz) + len(self.wait_unit_s) + self.stretched
+
+    def limits(self, budget: float) -> Rows:
+        """The budget, and a stream's rate where it has several routes."""
+        model = self.model
+        rows = [model.cost / budget] if budget > 0 else []
+        streams = len(model.rate_hz)
+        if len(model.cost) > streams:
+            rows += list((model.stream == np.arange(streams)[:, None]) / model.rate_hz[:, None])
+        return Rows.at_most(self._wide(np.array(rows).reshape(len(rows), len(model.cost))), np.ones(len(rows)))
+
+    def refreshing(self, refresh_hz: Floats) -> Rows:
+        """How many rows have to enter each state."""
+        asked = refresh_hz > 0
+        return Rows.at_least(self._wide(self.model.inflow[asked] / refresh_hz[asked, None]), 1.0)
+
+    def waiting(self, stored_hz: Floats) -> Rows:
+        """How long rows wait in each state at least: tangents where so many rows enter."""
+        asked = (self.model.state_rows > 0) & (stored_hz > 0)
+        wide = self._wide(self.model.inflow[asked] / stored_hz[asked, None])
+        routes = len(self.route_unit_hz)
+        for row, state in enumerate(np.flatnonzero(asked)):
+            waited = self.wait_unit_s[state] * stored_hz[state] / self.model.state_rows[state]
+            wide[row, routes + state] = min(float(waited), LARGEST)
+        return Rows.at_least(wide, 2.0)
+
+    def aging(self, freshness_s: Floats, share: float) -> Rows:
+        """How long rows of each stream that asks may wait, in all their states: a share of what is asked."""
+        asking = [number for number in np.flatnonzero(np.isfinite(freshness_s)) if self.model.own_states[number]]
+        wide, high = np.zeros((len(asking), self.width)), np.full(len(asking), share)
+        for row, number in enumerate(asking):
+            window_s = float(self.model.window_s[number])
+            own = list(self.model.own_states[number])
+            span_s = freshness_s[number] if self.stretched else freshness_s[number] - window_s
+            wide[row, [len(self.route_unit_hz) + state for state in own]] = self.wait_unit_s[own] / span_s
+            if self.stretched:
+                wide[row, -1], high[row] = -1.0, -window_s / span_s
+        return Rows.at_most(wide, high)
+
+    def _wide(self, over_routes: Floats) -> Floats:
+        """Rows over routes, as rows over all variables in their units."""
+        wide = np.zeros((len(over_routes), self.width))
+        if len(over_routes):
+            wide[:, : len(self.route_unit_hz)] = np.minimum(over_routes * self.route_unit_hz, LARGEST)
+        return wide
 
 
-def least_cost(model: Model, demands: Demands) -> Floats | None:
-    """The driver rows that meet the demands for least; None if the streams have too few."""
-    return _solved(model, np.inf, demands, model.cost)
-
-
-def least_stretch(model: Model, budget: float, demands: Demands) -> tuple[Floats, float] | None:
-    """The driver rows within the budget that need the least stretch, and that stretch; None if none suffices."""
-    found = _solved(model, budget, demands, np.append(np.zeros(len(model.cost)), 1.0))
-    return None if found is None else (found[:-1], float(found[-1]))
-
-
-def _solved(model: Model, budget: float, demands: Demands, objective: Floats) -> Floats | None:
-    """The best values of the variables; the stretch is one if the objective has a place for it."""
+def solved(frame: Frame, objective: Floats, rows: Iterable[Rows]) -> tuple[Floats, float] | None:
+    """The driver rows with which the objective, over routes or else the stretch, is least; and the stretch."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    routes = len(model.cost)
-    stretched = len(objective) > routes
-    unit = _most_hz(model, budget, demands)
-    if stretched:
-        unit = np.append(unit, 1.0)
-    rows = np.column_stack((demands.rows, demands.stretch)) if stretched else demands.rows
-    matrix = [np.minimum(rows * unit / demands.at_least[:, None], LARGEST)]
-    low, high = [np.ones(len(rows))], [np.full(len(rows), np.inf)]
-    if np.isfinite(budget):
-        matrix.append((np.append(model.cost, np.zeros(len(unit) - routes)) * unit / max(budget, 1e-300))[None, :])
-        low.append(np.full(1, -np.inf))
-        high.append(np.ones(1))
-    if routes > len(model.rate_hz):
-        together = (model.stream == np.arange(len(model.rate_hz))[:, None]) / model.rate_hz[:, None]
-        matrix.append(np.pad(together, ((0, 0), (0, len(unit) - routes))) * unit)
-        low.append(np.full(len(together), -np.inf))
-        high.append(np.ones(len(together)))
-    all_rows = np.concatenate(matrix)
-    constraints = LinearConstraint(all_rows, np.concatenate(low), np.concatenate(high)) if len(all_rows) else None
-    weights = objective * unit
-    weights /= max(float(np.abs(weights).max()), 1e-300)
-    top = np.append(np.ones(routes), np.inf) if stretched else np.ones(routes)
+    routes = len(frame.route_unit_hz)
+    weights = np.zeros(frame.width)
+    if frame.stretched:
+        weights[-1] = 1.0
+    else:
+        weights[:routes] = objective * frame.route_unit_hz
+        weights /= max(float(np.abs(weights).max()), 1e-300)
+    top = np.full(frame.width, np.inf)
+    top[:routes] = 1.0
+    given = [part for part in rows if len(part.low)]
+    constraints = None
+    if given:
+        matrix, low, high = (
+            np.concatenate([getattr(part, name) for part in given]) for name in ("matrix", "low", "high")
+        )
+        constraints = LinearConstraint(matrix, low, high)
     found = milp(weights, constraints=constraints, bounds=Bounds(0.0, top), options=OPTIONS)
     if found.status != 0:
         return None
-    return np.asarray(np.clip(found.x, 0.0, top) * unit)
-
-
-def _most_hz(model: Model, budget: float, demands: Demands) -> Floats:
-    """The most driver rows a route can have: by its stream's rate, by the budget, or else by all that is demanded."""
-    if np.isfinite(budget):
-        return np.minimum(model.route_rate_hz, max(budget, 0.0) / model.cost)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alone_hz = np.where(demands.rows > 0, demands.at_least[:, None] / demands.rows, 0.0)
-    return np.minimum(model.route_rate_hz, alone_hz.max(axis=0, initial=0.0))
+    return np.asarray(np.clip(found.x[:routes], 0.0, 1.0) * frame.route_unit_hz), float(found.x[-1])
