@@ -43,9 +43,9 @@ SENSOR_ROWS = 1000.0
 RESOURCES = 300.0
 GREPP = "GrePP"
 METHODS = (GREPP, *(heuristic.name for heuristic in HEURISTICS))
-TREES, QUICK_TREES = 30, 3
+TREES, QUICK_TREES = 12, 3
 COVERS, QUICK_COVERS = 400, 60
-CLOCK, QUICK_CLOCK = Clock(0.05, 120, 30), Clock(0.1, 60, 10)
+CLOCK, QUICK_CLOCK = Clock(0.1, 120, 30), Clock(0.1, 60, 10)
 STALE, SHARE, REFUSED = "stale share", "share for freshness", "share infeasible"
 
 

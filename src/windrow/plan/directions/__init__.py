@@ -8,6 +8,7 @@
     program, joint    both at once: `auto`, and what is feasible at all
     allocation        all of it for one tree and one budget: `allocate`
     flow, half_way    what rows do under any allowances, and the four heuristics to compare with
+    timed             who may probe where windows are spans of time, and states as full as what is let in
     delivery          what running batches can promise
     instances         random trees in the paper's ranges
 
@@ -32,6 +33,7 @@ from windrow.plan.directions.half_way import HEURISTICS, Heuristic, best_first
 from windrow.plan.directions.joint import freshest_output, least_cover, least_freshness, least_resources, most_output
 from windrow.plan.directions.knapsack import best_multiples, greedy_multiples, grepp
 from windrow.plan.directions.model import Model
+from windrow.plan.directions.timed import Steady, settle, steady
 from windrow.plan.directions.tree import (
     InputPath,
     Join,
@@ -57,6 +59,7 @@ __all__ = [
     "Join",
     "Model",
     "State",
+    "Steady",
     "Step",
     "Stream",
     "Terms",
@@ -81,6 +84,8 @@ __all__ = [
     "paths",
     "promises",
     "refresh_rates",
+    "settle",
+    "steady",
     "stored_by",
     "stream",
     "susceptible",
