@@ -46,6 +46,8 @@ NEARLY = 1.001
 """After some rounds, what is so near is settled: states are refreshed by so much faster, and all ages hold."""
 TANGENTS = (1.0, 1.3, 1.8, 3.0, 6.0, 15.0)
 COARSE_TANGENTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
+NEAR_ENOUGH = 1.0001
+"""How far above the least a freshness may be that is proposed instead of the one asked for."""
 EXACT = 1 - TOLERANCE / 2
 """Asked of the solver is a trifle more than is needed, so that what it lets pass still holds."""
 
@@ -97,7 +99,7 @@ def least_freshness(model: Model, budget: float, freshness_s: Floats) -> tuple[F
         drivers_hz, stretch = found
         stored_hz = model.inflow @ drivers_hz
         reached = (ages_s(model, stored_hz)[asked] / freshness_s[asked]).max(initial=0.0)
-        if reached <= stretch * (1 + TOLERANCE):
+        if reached <= stretch * NEAR_ENOUGH:
             break
         lowest_hz = np.minimum(lowest_hz, np.maximum(stored_hz, lowest_hz / 10))
         rows.append(frame.waiting(np.maximum(stored_hz, lowest_hz)))

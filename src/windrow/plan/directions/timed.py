@@ -41,8 +41,8 @@ CLIMBS = 3
 TRIED = 17
 CLOSER = 4.0
 CLOSEST = 1e-3
-BETTER = 1 + 1e-9
-MOST_ROUNDS = 400
+BETTER = 1 + 1e-4
+MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True)
