@@ -53,6 +53,7 @@ def test_figure_9_sees_staleness(monkeypatch: pytest.MonkeyPatch) -> None:
     assert held(outcome, "the less fresh results")
     assert held(outcome, "the less fresh, the fewer")
     assert held(outcome, "bushy trees have more")
+    assert held(outcome, "trees whose freshness cannot")
     stale = outcome.table.where(figure=figure9.STALE)
     assert len(stale.rows) == len(figure9.SHAPES) * len(figure9.METHODS) * len(FRESHNESS)
     assert 0 <= min(stale.numbers("value")) < max(stale.numbers("value")) <= 1
