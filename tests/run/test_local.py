@@ -155,6 +155,21 @@ def test_a_step_has_to_take_some_rows() -> None:
         windrow.local(pair_query(), batch_rows=0)
 
 
+def test_a_matrix_product_looks_at_all_pairs_within_reach() -> None:
+    """Few of them are proposed, but all were multiplied: that is what its cost is about."""
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 0.0, 0.0, 1.0, 1.0, 0.0]), 2)
+    rows = table([0, 1, 2]).append_column("v", vectors)
+    text = "SELECT a.x AS i, b.x AS j FROM s AS a, t AS b WHERE cosine(a.v, b.v) >= 0.9 WINDOW 10 SECONDS"
+    with windrow.local(windrow.sql(text, streams={"s": rows, "t": rows}), methods=["matrix"]) as join:
+        join.push("t", rows)
+        join.step()
+        join.push("s", rows)
+        assert len(join.step()) == 5
+        assert (told := join.observation) is not None
+    (step,) = told.joined.others["a"].steps
+    assert (step.probes, step.searched, step.candidates, step.matches) == (3, 9, 9, 5)
+
+
 def test_a_finished_join_is_closed() -> None:
     join = windrow.local(pair_query())
     join.finish()
