@@ -119,13 +119,15 @@ def test_rows_that_find_no_room_are_told() -> None:
         for times_s in ([0, 1, 2], [3, 4]):
             join.push("s", table(times_s))
         join.step()
-        assert (told := join.observation) is not None
+        told = join.observation
+        assert told is not None
         assert {name: (arrival.rows, arrival.dropped) for name, arrival in told.arrivals.items()} == {
             "a": (2, 3),
             "b": (0, 0),
         }
         join.step()
-        assert (told := join.observation) is not None
+        told = join.observation
+        assert told is not None
         assert [arrival.dropped for arrival in told.arrivals.values()] == [0, 0]
         assert join.dropped == 3
 
@@ -139,7 +141,8 @@ def test_a_step_takes_no_more_rows_than_asked_for(most: int) -> None:
         found, waiting = [], []
         for _ in range(6):
             found.append(join.step())
-            assert (told := join.observation) is not None
+            told = join.observation
+            assert told is not None
             assert max(arrival.rows for arrival in told.arrivals.values()) <= most
             waiting.append(dict(told.waiting))
     with windrow.local(pair_query()) as join:
@@ -165,7 +168,8 @@ def test_a_matrix_product_looks_at_all_pairs_within_reach() -> None:
         join.step()
         join.push("s", rows)
         assert len(join.step()) == 5
-        assert (told := join.observation) is not None
+        told = join.observation
+    assert told is not None
     (step,) = told.joined.others["a"].steps
     assert (step.probes, step.searched, step.candidates, step.matches) == (3, 9, 9, 5)
 
