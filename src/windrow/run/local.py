@@ -263,11 +263,11 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     drives, see `windrow.plan.drivers`), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
     `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
-    wait for a step; the oldest go first), `batch_rows` (how many rows of a stream a step takes at most; the others wait),
-    `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called
-    with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs`
-    (a first guess at what work costs; it is fitted while running), `charge` (says what a batch took,
-    instead of measuring it), `events` (a folder for what each batch did, see `windrow.run.events`).
+    wait for a step; the oldest go first), `batch_rows` (how many rows of a stream a step takes at most; the others
+    wait), `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside`
+    (called with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs` (a first guess at
+    what work costs; it is fitted while running), `charge` (says what a batch took, instead of measuring it), `events`
+    (a folder for what each batch did, see `windrow.run.events`).
     """
     return LocalJoin(query, inputs, **options)
 
