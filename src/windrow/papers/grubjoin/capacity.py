@@ -7,8 +7,8 @@ Runs are Windrow's own, under a virtual clock (`windrow.run.simulate`), in batch
 as in the paper. The built-in costs hold, those of a compiled loop, with two exceptions. A comparison takes longer: as
 long as lets the full join of the aligned streams at 100 rows a second, the dearer ones, take the share `FULL` of the
 time ("there is no need for load shedding until the rates reach 100 tuples/seconds"; the paper does not say what a
-comparison took, here it is a third of a microsecond). And a choice of what to harvest takes what the paper reports, 10
-ms for m = 5 and n = 20, in proportion to n and to m to the fourth.
+comparison took, here it is a quarter of a microsecond). And a choice of what to harvest takes what the paper reports,
+10 ms for m = 5 and n = 20, in proportion to n and to m to the fourth.
 
 RandomDrop is the paper's: drop operators before the join, whose rates come from a static optimisation. Ours knows what
 the full join of these very rows costs and finds, step by step, and takes the best keep rates there are for the time a
