@@ -192,3 +192,14 @@ def test_rules_without_sense_are_refused(wrong: dict[str, float]) -> None:
 def test_a_first_batch_that_takes_long_is_not_counted_twice() -> None:
     first = load_of((observed(0, 1000, 4000, busy_s=4.0),))
     assert first.demand == pytest.approx(4.0)
+
+
+def test_rows_that_found_no_room_were_pushed() -> None:
+    """A full buffer has batches that take all of the time, and no more, however many rows there are."""
+    batches = [
+        Observation(number, 1.0 * number, 1.0, 1.0, {"a": Arrival(20, dropped=80)}, Joined()) for number in range(5)
+    ]
+    load = load_of(batches[1:], before=batches[0])
+    assert (load.pushed, load.popped, load.beta) == ({"a": 400}, {"a": 80}, 0.2)
+    assert load.demand == pytest.approx(5.0)
+    assert RULE.next(1.0, load) < 0.2

@@ -114,6 +114,66 @@ def test_row_windows_deliver_the_rest_at_the_end() -> None:
     assert late.to_pylist() == [{"i": 3, "j": 4}]
 
 
+def test_rows_that_find_no_room_are_told() -> None:
+    with windrow.local(pair_query(), buffer_rows=2) as join:
+        for times_s in ([0, 1, 2], [3, 4]):
+            join.push("s", table(times_s))
+        join.step()
+        told = join.observation
+        assert told is not None
+        assert {name: (arrival.rows, arrival.dropped) for name, arrival in told.arrivals.items()} == {
+            "a": (2, 3),
+            "b": (0, 0),
+        }
+        join.step()
+        told = join.observation
+        assert told is not None
+        assert [arrival.dropped for arrival in told.arrivals.values()] == [0, 0]
+        assert join.dropped == 3
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 100])
+def test_a_step_takes_no_more_rows_than_asked_for(most: int) -> None:
+    with windrow.local(pair_query(), batch_rows=most) as join:
+        for stream in ("s", "t"):
+            for times_s in ([0, 1], [2, 3, 4]):
+                join.push(stream, table(times_s))
+        found, waiting = [], []
+        for _ in range(6):
+            found.append(join.step())
+            told = join.observation
+            assert told is not None
+            assert max(arrival.rows for arrival in told.arrivals.values()) <= most
+            waiting.append(dict(told.waiting))
+    with windrow.local(pair_query()) as join:
+        for stream in ("s", "t"):
+            join.push(stream, table([0, 1, 2, 3, 4]))
+        assert rows_of(pa.concat_tables(found)) == rows_of(join.step())
+    assert waiting[0] == {"a": max(0, 5 - most), "b": max(0, 5 - most)}
+    assert waiting[-1] == {"a": 0, "b": 0}
+
+
+def test_a_step_has_to_take_some_rows() -> None:
+    with pytest.raises(UsageError, match="cannot take 0 rows"):
+        windrow.local(pair_query(), batch_rows=0)
+
+
+def test_a_matrix_product_looks_at_all_pairs_within_reach() -> None:
+    """Few of them are proposed, but all were multiplied: that is what its cost is about."""
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 0.0, 0.0, 1.0, 1.0, 0.0]), 2)
+    rows = table([0, 1, 2]).append_column("v", vectors)
+    text = "SELECT a.x AS i, b.x AS j FROM s AS a, t AS b WHERE cosine(a.v, b.v) >= 0.9 WINDOW 10 SECONDS"
+    with windrow.local(windrow.sql(text, streams={"s": rows, "t": rows}), methods=["matrix"]) as join:
+        join.push("t", rows)
+        join.step()
+        join.push("s", rows)
+        assert len(join.step()) == 5
+        told = join.observation
+    assert told is not None
+    (step,) = told.joined.others["a"].steps
+    assert (step.probes, step.searched, step.candidates, step.matches) == (3, 9, 9, 5)
+
+
 def test_a_finished_join_is_closed() -> None:
     join = windrow.local(pair_query())
     join.finish()

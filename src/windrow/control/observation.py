@@ -102,7 +102,7 @@ class Joined:
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """One stream in a batch: `rows` came in, `late` ones among them; `stored` are in its window, in `stored_bytes`;
-    `watermark_us` is where it stands.
+    `watermark_us` is where it stands. Since the batch before, `dropped` found no room in the input buffer.
     """
 
     rows: int
@@ -110,6 +110,7 @@ class Arrival:
     stored: int = 0
     stored_bytes: int = 0
     watermark_us: int | None = None
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,12 +128,16 @@ def _flows(
     before: Observation | None, batches: Sequence[Observation]
 ) -> tuple[dict[str, int], dict[str, int], float | None]:
     """Rows pushed and popped, and the ratio of their rates: rows are pushed from the end of the batch before to the
-    end of the last one, and those popped came from its begin on to the begin of the last one.
+    end of the last one, and those popped came from its begin on to the begin of the last one. Rows that found no room
+    were pushed, too: a full buffer would hide an overload otherwise.
     """
     popped, waited = _popped(batches), {} if before is None else before.waiting
     waiting = batches[-1].waiting if batches else waited
     names = dict.fromkeys((*popped, *waited, *waiting))
-    pushed = {name: max(0, popped.get(name, 0) + waiting.get(name, 0) - waited.get(name, 0)) for name in names}
+    dropped = {name: sum(batch.arrivals[name].dropped for batch in batches if name in batch.arrivals) for name in names}
+    pushed = {
+        name: max(0, popped.get(name, 0) + dropped[name] + waiting.get(name, 0) - waited.get(name, 0)) for name in names
+    }
     span_s = sum(batch.span_s for batch in batches)
     if not any(popped.values()) or not span_s > 0:
         return pushed, popped, None

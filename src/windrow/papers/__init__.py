@@ -8,7 +8,7 @@ A module's docstring says what the paper shows and which settings are ours becau
 an experiment, add a module and a line in its paper's tuple. `windrow reproduce` runs them.
 
 >>> [experiment.name for experiment in EXPERIMENTS if experiment.paper == "grubjoin"][:2]
-['grubjoin/figure3', 'grubjoin/figure4']
+['grubjoin/figure2', 'grubjoin/figure3']
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def _follow(way: Way, number: int, partial: Partial, position: Position) -> Iter
 
 def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial]:
     """One step: partial rows extended by each matching row of the step's store."""
-    started, before = time.perf_counter(), _candidates(leg.probe)
+    started, before = time.perf_counter(), _candidates(leg)
     for block in _extensions(leg, partial, position):
         if leg.count is not None:
             leg.count.matches += len(block)
@@ -179,11 +179,14 @@ def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial
     if leg.count is not None:
         leg.count.probes += len(partial)
         leg.count.seconds += time.perf_counter() - started
-        leg.count.candidates += _candidates(leg.probe) - before
+        leg.count.candidates += _candidates(leg) - before
 
 
-def _candidates(step: StepProbe) -> int:
-    return step.work.compared + step.work.proposed
+def _candidates(leg: Leg) -> int:
+    """Pairs looked at so far: for a matrix product all within reach, however few of them it proposes."""
+    if leg.probe.method == "matrix":
+        return 0 if leg.count is None else leg.count.searched
+    return leg.probe.work.compared + leg.probe.work.proposed
 
 
 def _extensions(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial]:

@@ -1,10 +1,16 @@
 """An input buffer: rows that were pushed and wait for the next batch; of too many, the oldest go.
 
+A batch takes all of them, or no more than so many: the first that came.
+
 >>> buffer = Buffer(most_rows=3)
 >>> for first in (0, 2):
 ...     buffer.push(pa.table({"x": [first, first + 1]}))
 >>> [table["x"].to_pylist() for table in buffer.take()], buffer.dropped
 ([[1], [2, 3]], 1)
+>>> for first in (4, 6):
+...     buffer.push(pa.table({"x": [first, first + 1]}))
+>>> [table["x"].to_pylist() for table in buffer.take(2)], len(buffer)
+([[5], [6]], 1)
 """
 
 from __future__ import annotations
@@ -42,9 +48,15 @@ class Buffer:
             if excess < len(first):
                 self._held.appendleft(first.slice(excess))
 
-    def take(self) -> list[pa.Table]:
-        """All rows that wait."""
-        taken = list(self._held)
-        self._held.clear()
-        self._rows = 0
+    def take(self, most_rows: int | None = None) -> list[pa.Table]:
+        """The rows that wait, the oldest of them where there are more than `most_rows`."""
+        room = self._rows if most_rows is None else min(most_rows, self._rows)
+        self._rows -= room
+        taken = []
+        while room:
+            first = self._held.popleft()
+            taken.append(first.slice(0, room))
+            if len(first) > room:
+                self._held.appendleft(first.slice(room))
+            room -= len(taken[-1])
         return taken

@@ -69,6 +69,7 @@ class LocalOptions:
     shed: str = "drop"
     control: ControlSettings | None = None
     buffer_rows: int | None = None
+    batch_rows: int | None = None
     max_ahead: str | None = None
     set_aside: SetAside | None = None
     clock: Callable[[], float] = time.time
@@ -110,6 +111,10 @@ class LocalJoin:
         self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
         self._inputs = inputs
         self._buffers = {stream.name: Buffer(asked.buffer_rows) for stream in spec.streams}
+        if asked.batch_rows is not None and asked.batch_rows < 1:
+            raise UsageError(f"a batch cannot take {asked.batch_rows} rows", hint="give 1 or more, or no limit")
+        self._batch_rows = asked.batch_rows
+        self._dropped_before = dict.fromkeys(self._buffers, 0)
         self._now_s: float | None = None
         self._batches = self._results = 0
         self._seconds = 0.0
@@ -196,7 +201,8 @@ class LocalJoin:
             self.plan = replace(self.plan, shedding=self.controller.decide(now_s))
         shedding = self.plan.shedding
         before = {name: gate.counts.rows for name, gate in self.entry.gates.items()}
-        pushed = {name: buffer.take() for name, buffer in self._buffers.items()}
+        most_rows = None if last else self._batch_rows
+        pushed = {name: buffer.take(most_rows) for name, buffer in self._buffers.items()}
         fresh = self.entry.admit(pushed, int(now_s * 1_000_000), last, shedding=shedding)
         stored = {name: tuple(store.segments) for name, store in self.stores.items()}
         loads = {
@@ -228,12 +234,15 @@ class LocalJoin:
                 stored=len(self.stores[name]),
                 stored_bytes=self.stores[name].nbytes,
                 watermark_us=None if gate.watermark_us == NEVER_US else gate.watermark_us,
+                dropped=self._buffers[name].dropped - self._dropped_before[name],
             )
             for name, gate in self.entry.gates.items()
         }
+        self._dropped_before = {name: buffer.dropped for name, buffer in self._buffers.items()}
         span_s = 0.0 if self._now_s is None else now_s - self._now_s
         self._now_s = now_s
-        done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, results=results, merged=merged)
+        waiting = {} if self._batch_rows is None else {name: len(buffer) for name, buffer in self._buffers.items()}
+        done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, waiting, results, merged)
         self.observation = done if self._charge is None else self._charge(done)
         if self.controller is not None:
             self.controller.observe(self.observation)
@@ -254,11 +263,11 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     drives, see `windrow.plan.drivers`), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
     `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
-    wait for a step; the oldest go first),
-    `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called
-    with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs`
-    (a first guess at what work costs; it is fitted while running), `charge` (says what a batch took,
-    instead of measuring it), `events` (a folder for what each batch did, see `windrow.run.events`).
+    wait for a step; the oldest go first), `batch_rows` (how many rows of a stream a step takes at most; the others
+    wait), `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside`
+    (called with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs` (a first guess at
+    what work costs; it is fitted while running), `charge` (says what a batch took, instead of measuring it), `events`
+    (a folder for what each batch did, see `windrow.run.events`).
     """
     return LocalJoin(query, inputs, **options)
 

@@ -25,7 +25,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -103,10 +103,11 @@ def simulate(
     batch_s: float = 1.0,
     duration_s: float | None = None,
     keep_results: bool = False,
+    before: Callable[[LocalJoin, float], None] | None = None,
     **options: Any,
 ) -> Simulated:
     """Run a query over rows (by source, in order of their arrival, each there at its event time); `options` are those
-    of `windrow.local`.
+    of `windrow.local`. `before` is called before each batch, with the join and the time.
     """
     if not (batch_s > 0 and machine.speed > 0):
         raise UsageError(f"batches of {batch_s} s at speed {machine.speed}", hint="give both above 0")
@@ -121,6 +122,8 @@ def simulate(
     while now_s < until_s + batch_s:
         for source, table in lanes.due(min(now_s, until_s)):
             join.push(source, table)
+        if before is not None:
+            before(join, now_s)
         found = join.step(now_s=lanes.start_s + now_s)
         observed = join.observation
         if observed is None:

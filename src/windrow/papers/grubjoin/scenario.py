@@ -17,6 +17,7 @@ WINDOW 20 SECONDS
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -24,6 +25,7 @@ from itertools import combinations
 import pyarrow as pa
 
 from windrow.errors import UsageError
+from windrow.papers.grubjoin.lags import Lag
 from windrow.plan.cost import bins_of
 from windrow.streams.arrivals import Arrivals, Poisson
 from windrow.streams.synthetic import NONALIGNED_LAGS_S, NONALIGNED_NOISE, GrubJoinStream, generate
@@ -73,6 +75,33 @@ class Scenario:
         pairs = combinations(self.aliases, 2)
         condition = " AND ".join(f"abs({one}.x - {other}.x) <= {self.epsilon:g}" for one, other in pairs)
         return f"SELECT {selected} FROM {sources}\nWHERE {condition}\nWINDOW {self.window_s:g} SECONDS"
+
+    def agreeing(self, driver: int, other: int) -> float:
+        """The chance that the row of stream `other` a row of stream `driver` would agree with is within its window.
+
+        Values climb by D / η a second, so rows agree at the lag τ_other - τ_driver, and at those whole periods off,
+        give or take the noise of both.
+        """
+        mean_s = self.lags_s[other] - self.lags_s[driver]
+        deviation_s = math.hypot(self.noise[driver], self.noise[other]) * PERIOD_S / DOMAIN
+        periods = math.ceil((abs(mean_s) + self.window_s + 4 * deviation_s) / PERIOD_S)
+        lags = (Lag(mean_s + k * PERIOD_S, deviation_s) for k in range(-periods, periods + 1))
+        return sum(lag.scores(bins=1, bin_s=self.window_s)[0] for lag in lags)
+
+    def orders(self) -> dict[str, tuple[str, ...]]:
+        """Whom each stream's rows visit: low selectivity first (section V-C), as known from how rows are made.
+
+        >>> Scenario(rate_hz=15).orders()
+        {'s1': ('s3', 's2'), 's2': ('s1', 's3'), 's3': ('s1', 's2')}
+        """
+        numbers = range(len(self.aliases))
+        return {
+            self.aliases[driver]: tuple(
+                self.aliases[other]
+                for other in sorted(set(numbers) - {driver}, key=lambda other: self.agreeing(driver, other))
+            )
+            for driver in numbers
+        }
 
     def streams(self, arrivals: Arrivals | None = None) -> tuple[GrubJoinStream, ...]:
         """The streams cam1, cam2 …, with these arrivals instead of a steady rate where given."""
