@@ -3,7 +3,8 @@
     push ──▶ waiting rows ──step──▶ entrance ──▶ one batch ──▶ results           state stays in this process' memory
 
 A batch is what was pushed since the last step. The multiset of all results does not depend on how rows are cut into
-batches, nor on the policy or the methods.
+batches, nor on the policy or the methods. `stream_step` lets the results of a batch's first drivers leave before its
+last ones have run.
 
 >>> import pyarrow as pa, windrow
 >>> rows = pa.table({"ts": pa.array([0, 1_000_000], pa.timestamp("us")), "x": [1.0, 2.0]})
@@ -28,7 +29,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from windrow.control.controller import Controller, ControlSettings
-from windrow.control.observation import Arrival, Joined, Observation
+from windrow.control.observation import Arrival, Observation
 from windrow.errors import InputError, UsageError
 from windrow.plan.drivers import Load, order_of_drivers
 from windrow.plan.order import plan_query, with_alternatives
@@ -44,9 +45,11 @@ from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, event_of
+from windrow.run.partial import Partial
 from windrow.run.program import Program
-from windrow.run.report import Report, make_report
+from windrow.run.report import Clocked, Done, Report, make_report
 from windrow.run.results import result_table
+from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
 from windrow.store.window import Store
 from windrow.streams.replay import ReplayBatch
@@ -69,6 +72,7 @@ class LocalOptions:
     shed: str = "drop"
     control: ControlSettings | None = None
     buffer_rows: int | None = None
+    period: str | None = None
     max_ahead: str | None = None
     set_aside: SetAside | None = None
     clock: Callable[[], float] = time.time
@@ -84,6 +88,24 @@ class LocalOptions:
             if name not in known:
                 raise UsageError(f"there is no option '{name}'", hint=f"the options are {', '.join(sorted(known))}")
         return LocalOptions(**options)
+
+
+@dataclass
+class _Running:
+    """A batch under way: its clock, counts before it, its new rows, and its results as they are found."""
+
+    now_s: float
+    started_s: float
+    before: Mapping[str, int]
+    fresh: Mapping[str, Segment]
+    clerk: Clerk
+    blocks: Iterator[Partial]
+    last: bool
+    waited_s: float = 0.0
+
+    @property
+    def busy_s(self) -> float:
+        return time.perf_counter() - self.started_s - self.waited_s
 
 
 class LocalJoin:
@@ -110,10 +132,14 @@ class LocalJoin:
         self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
         self._inputs = inputs
         self._buffers = {stream.name: Buffer(asked.buffer_rows) for stream in spec.streams}
+        if asked.period is not None and inputs is None:
+            raise UsageError("a period needs inputs", hint="give inputs, or call step when it is time")
+        self._period_s = 0.0 if asked.period is None else span_us(asked.period) / 1_000_000
         self._now_s: float | None = None
         self._batches = self._results = 0
         self._seconds = 0.0
-        self._finished = False
+        self._clocked = Clocked()
+        self._finished = self._is_read = False
 
     @property
     def dropped(self) -> int:
@@ -128,7 +154,8 @@ class LocalJoin:
     @property
     def report(self) -> Report:
         """What the run took in, left out and found so far."""
-        made = make_report(self.program, self.entry.gates, self.stores, self._batches, self._results, self._seconds)
+        done = Done(self._batches, self._results, self._seconds, self._clocked.busy_share)
+        made = make_report(self.program, self.entry.gates, self.stores, done)
         return made if self.controller is None else replace(made, throttle=self.plan.shedding.throttle)
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
@@ -151,24 +178,40 @@ class LocalJoin:
 
     def step(self, now_s: float | None = None) -> pa.Table:
         """Join what was pushed since the last step and return the new results; `now_s` sets the batch clock."""
-        self._check_open()
+        self._check_read()
         return self._run(last=False, now_s=now_s)
+
+    def stream_step(self, now_s: float | None = None) -> Iterator[pa.Table]:
+        """As `step`, but results leave as they are found: those of the first drivers before the last ones have run.
+
+        The batch begins at once. It has to be read to its end before the next one; rows may be pushed meanwhile.
+        """
+        self._check_read()
+        self._is_read = True
+        return self._leaving(self._begin(last=False, now_s=now_s))
 
     def finish(self) -> pa.Table:
         """End of input: join what was pushed and what row windows held back; the join is closed after it."""
-        self._check_open()
+        self._check_read()
         results = self._run(last=True, now_s=None)
         self._finished = True
         return results
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Results of each batch of `inputs`, then of `finish`; empty ones are left out. A replayed batch brings its own
-        clock.
+        clock. With a period, what comes waits until one is over since the last step.
         """
+        stepped_s: float | None = None
         for batch in self._inputs or ():
             for stream, rows in (self._replayed(batch) if isinstance(batch, ReplayBatch) else batch).items():
                 self.push(stream, rows)
-            results = self.step(now_s=batch.end_us / 1_000_000 if isinstance(batch, ReplayBatch) else None)
+            now_s = batch.end_us / 1_000_000 if isinstance(batch, ReplayBatch) else self._clock()
+            if self._period_s:
+                stepped_s = now_s if stepped_s is None else stepped_s
+                if now_s - stepped_s < self._period_s:
+                    continue
+                stepped_s = now_s
+            results = self.step(now_s=now_s)
             if len(results):
                 yield results
         results = self.finish()
@@ -190,7 +233,25 @@ class LocalJoin:
         self._finished = True
 
     def _run(self, last: bool, now_s: float | None) -> pa.Table:
-        started = time.perf_counter()
+        batch = self._begin(last, now_s)
+        results = result_table(self.program, batch.blocks)
+        self._end(batch, len(results))
+        return results
+
+    def _leaving(self, batch: _Running) -> Iterator[pa.Table]:
+        found = 0
+        for block in batch.blocks:
+            results = result_table(self.program, (block,))
+            found += len(results)
+            handed_s = time.perf_counter()
+            yield results
+            batch.waited_s += time.perf_counter() - handed_s
+        self._is_read = False
+        self._end(batch, found)
+
+    def _begin(self, last: bool, now_s: float | None) -> _Running:
+        """Let the pushed rows in and plan the batch; nothing is probed yet."""
+        started_s = time.perf_counter()
         now_s = self._clock() if now_s is None else now_s
         if self.controller is not None:
             self.plan = replace(self.plan, shedding=self.controller.decide(now_s))
@@ -205,25 +266,27 @@ class LocalJoin:
         }
         order = order_of_drivers(self.plan.policy, loads, self._results, self._batches)
         clerk = Clerk(self.plan.paths, {} if self.controller is None else self.controller.bins, shedding)
-        results = result_table(self.program, run_batch(self.program, stored, fresh, order, shedding, clerk))
+        blocks = run_batch(self.program, stored, fresh, order, shedding, clerk)
+        return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
+
+    def _end(self, batch: _Running, results: int) -> None:
+        """Store the new rows, let go of the old ones, and write down what the batch did."""
         merged = sum(store.merged_rows for store in self.stores.values())
         for name, store in self.stores.items():
             store.expire(*self.entry.expiry(name))
-            store.add(fresh[name])
+            store.add(batch.fresh[name])
         merged = sum(store.merged_rows for store in self.stores.values()) - merged
-        self._observe(now_s, before, clerk.joined(), len(results), merged, time.perf_counter() - started)
+        self._observe(batch, results, merged)
         self._batches += 1
-        self._results += len(results)
-        self._seconds += time.perf_counter() - started
-        return results
+        self._results += results
+        self._seconds += batch.busy_s
 
-    def _observe(
-        self, now_s: float, before: Mapping[str, int], joined: Joined, results: int, merged: int, busy_s: float
-    ) -> None:
+    def _observe(self, batch: _Running, results: int, merged: int) -> None:
         """Write down what the batch did, and tell the controller."""
+        now_s, busy_s = batch.now_s, batch.busy_s
         arrivals = {
             name: Arrival(
-                rows=gate.counts.rows - before[name],
+                rows=gate.counts.rows - batch.before[name],
                 late=gate.counts.late,
                 stored=len(self.stores[name]),
                 stored_bytes=self.stores[name].nbytes,
@@ -233,6 +296,9 @@ class LocalJoin:
         }
         span_s = 0.0 if self._now_s is None else now_s - self._now_s
         self._now_s = now_s
+        if not batch.last:
+            self._clocked = self._clocked.after(span_s, busy_s)
+        joined = batch.clerk.joined()
         done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, results=results, merged=merged)
         self.observation = done if self._charge is None else self._charge(done)
         if self.controller is not None:
@@ -245,6 +311,11 @@ class LocalJoin:
         if self._finished:
             raise UsageError("this join is finished", hint="make a new one with windrow.local(query)")
 
+    def _check_read(self) -> None:
+        self._check_open()
+        if self._is_read:
+            raise UsageError("a batch is still being read", hint="read what stream_step gave to its end first")
+
 
 def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any) -> LocalJoin:
     """A join in this process.
@@ -255,6 +326,7 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
     `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
     wait for a step; the oldest go first),
+    `period` (with inputs: collect them, and join once in this span, so that the processor is idle between),
     `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called
     with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs`
     (a first guess at what work costs; it is fitted while running), `charge` (says what a batch took,
