@@ -31,7 +31,7 @@ import pyarrow as pa
 from windrow.control.controller import Controller, ControlSettings
 from windrow.control.observation import Arrival, Observation
 from windrow.errors import InputError, UsageError
-from windrow.plan.drivers import Load, order_of_drivers
+from windrow.plan.drivers import Load, Order, order_of_drivers
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL
@@ -109,7 +109,10 @@ class _Running:
 
 
 class LocalJoin:
-    """A running join in this process. Made by `windrow.local`; see there for the options."""
+    """A running join in this process. Made by `windrow.local`; see there for the options.
+
+    `observation` is what the last batch did, `order` that of its drivers (None: by event time, interleaved).
+    """
 
     def __init__(self, query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any) -> None:
         asked = LocalOptions.of(options)
@@ -127,6 +130,7 @@ class LocalJoin:
         self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us) for s in spec.streams}
         self.entry = Entry(self.program, None if asked.max_ahead is None else span_us(asked.max_ahead), asked.set_aside)
         self.observation: Observation | None = None
+        self.order: Order | None = None
         self._clock = asked.clock
         self._charge = asked.charge
         self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
@@ -264,9 +268,9 @@ class LocalJoin:
             name: Load(buffered=len(fresh[name]), stored=len(store), seen=self.entry.gates[name].counts.rows)
             for name, store in self.stores.items()
         }
-        order = order_of_drivers(self.plan.policy, loads, self._results, self._batches)
+        self.order = order_of_drivers(self.plan.policy, loads, self._results, self._batches)
         clerk = Clerk(self.plan.paths, {} if self.controller is None else self.controller.bins, shedding)
-        blocks = run_batch(self.program, stored, fresh, order, shedding, clerk)
+        blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
         return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
 
     def _end(self, batch: _Running, results: int) -> None:
