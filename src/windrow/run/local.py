@@ -29,12 +29,14 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from windrow.control.controller import Controller, ControlSettings
+from windrow.control.foresight import Foresight, pays
 from windrow.control.observation import Arrival, Observation
 from windrow.errors import InputError, UsageError
-from windrow.plan.drivers import Load, Order, order_of_drivers
+from windrow.plan.drivers import AUTO, order_of_drivers, policy_named
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL
+from windrow.plan.turns import Load, Order
 from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.builder import Join, schema_of
 from windrow.query.clauses import span_us
@@ -66,6 +68,7 @@ class LocalOptions:
     """How a join runs in this process; `windrow.local` says what each option does."""
 
     policy: str = "timestamp"
+    favour: Literal["early", "total"] | None = None
     methods: Collection[str] | None = None
     plan: Plan | None = None
     throttle: float | Literal["auto"] | None = None
@@ -118,13 +121,16 @@ class LocalJoin:
         asked = LocalOptions.of(options)
         spec = query.spec() if isinstance(query, Join) else query
         self.spec = spec
-        self.plan = asked.plan or plan_query(spec, policy=asked.policy, methods=asked.methods)
+        self.plan = asked.plan or plan_query(
+            spec, policy=policy_named(asked.policy, asked.favour), methods=asked.methods
+        )
         settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy, asked.shed)
         if settings is not None:
             self.plan = with_alternatives(spec, self.plan, asked.methods)
         sheds = settings is not None or self.plan.shedding != ALL
         self.program = Program(spec, self.plan, _arrow_types(query, spec), sheds=sheds)
         self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
+        self.foresight = Foresight.of(asked.costs, self.plan) if self.plan.policy in AUTO.values() else None
         lateness_us = max(stream.lateness_us for stream in spec.streams)
         layouts = self.program.layouts
         self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us) for s in spec.streams}
@@ -265,13 +271,22 @@ class LocalJoin:
         fresh = self.entry.admit(pushed, int(now_s * 1_000_000), last, shedding=shedding)
         stored = {name: tuple(store.segments) for name, store in self.stores.items()}
         loads = {
-            name: Load(buffered=len(fresh[name]), stored=len(store), seen=self.entry.gates[name].counts.rows)
+            name: Load(len(fresh[name]), len(store), self.entry.gates[name].counts.rows, len(stored[name]))
             for name, store in self.stores.items()
         }
-        self.order = order_of_drivers(self.plan.policy, loads, self._results, self._batches)
+        self.order = self._order(loads)
         clerk = Clerk(self.plan.paths, {} if self.controller is None else self.controller.bins, shedding)
         blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
         return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
+
+    def _order(self, loads: Mapping[str, Load]) -> Order | None:
+        if self.foresight is None:
+            return order_of_drivers(self.plan.policy, loads, self._results, self._batches)
+        before = self.observation
+        if before is not None and not pays(before.batch, before.busy_s):
+            return self.order
+        prospects = self.foresight.prospects()
+        return order_of_drivers(self.plan.policy, loads, self._results, self._batches, prospects)
 
     def _end(self, batch: _Running, results: int) -> None:
         """Store the new rows, let go of the old ones, and write down what the batch did."""
@@ -310,6 +325,8 @@ class LocalJoin:
         if self._events is not None:
             counts = {name: gate.counts for name, gate in self.entry.gates.items()}
             self._events.write(event_of(self.observation, self.plan, counts, {"join": busy_s}, self.controller))
+        if self.foresight is not None and pays(self.observation.batch, self.observation.busy_s):
+            self.foresight = self.foresight.observe(self.observation)
 
     def _check_open(self) -> None:
         if self._finished:
@@ -326,7 +343,8 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
 
     `inputs` (optional) is an iterable of batches, each a mapping from stream to rows, such as
     `windrow.streams.replay.Replay` gives; with it the join itself is an iterable of results. Options: `policy` (who
-    drives, see `windrow.plan.drivers`), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
+    drives, see `windrow.plan.drivers`; `auto` predicts what is best), `favour` (what for: `early` results or the least
+    `total` work), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
     `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
     wait for a step; the oldest go first),
