@@ -33,7 +33,7 @@ from windrow.plan.work import REFERENCE
 
 __all__ = ["AUTO", "POLICIES", "Load", "Order", "Policy", "Waiting", "known_policy", "order_of_drivers", "policy_named"]
 
-AUTO = {"total": "auto_total", "early": "auto_early"}
+AUTO = {"early": "auto_early", "total": "auto_total"}
 """The policy that predicts, by what it favours."""
 
 
