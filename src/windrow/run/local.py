@@ -31,9 +31,10 @@ import pyarrow as pa
 from windrow.control.controller import Controller, ControlSettings
 from windrow.control.foresight import Foresight, pays
 from windrow.control.observation import Arrival, Observation
+from windrow.control.switching import COMPARED, EVERY, Switching
 from windrow.errors import InputError, UsageError
 from windrow.plan.drivers import AUTO, order_of_drivers, policy_named
-from windrow.plan.order import plan_query, with_alternatives
+from windrow.plan.order import methods_of, plan_query, with_alternatives, with_method
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL
 from windrow.plan.turns import Load, Order
@@ -51,6 +52,7 @@ from windrow.run.partial import Partial
 from windrow.run.program import Program
 from windrow.run.report import Clocked, Done, Report, make_report
 from windrow.run.results import result_table
+from windrow.run.warm import warm
 from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
 from windrow.store.window import Store
@@ -70,6 +72,7 @@ class LocalOptions:
     policy: str = "timestamp"
     favour: Literal["early", "total"] | None = None
     methods: Collection[str] | None = None
+    adaptive: bool = False
     plan: Plan | None = None
     throttle: float | Literal["auto"] | None = None
     shed: str = "drop"
@@ -130,6 +133,7 @@ class LocalJoin:
         sheds = settings is not None or self.plan.shedding != ALL
         self.program = Program(spec, self.plan, _arrow_types(query, spec), sheds=sheds)
         self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
+        self.switching = self._watched(asked) if asked.adaptive else None
         self.foresight = Foresight.of(asked.costs, self.plan) if self.plan.policy in AUTO.values() else None
         lateness_us = max(stream.lateness_us for stream in spec.streams)
         layouts = self.program.layouts
@@ -150,6 +154,13 @@ class LocalJoin:
         self._seconds = 0.0
         self._clocked = Clocked()
         self._finished = self._is_read = False
+
+    def _watched(self, asked: LocalOptions) -> Switching:
+        """What watches the methods; all that may be called is compiled now, not when it is first needed."""
+        options = methods_of(self.spec, self.plan, COMPARED, asked.methods)
+        for method in COMPARED:
+            warm(Program(self.spec, with_method(self.plan, options, method), self.program.arrow_types))
+        return Switching(options, asked.costs)
 
     @property
     def dropped(self) -> int:
@@ -315,18 +326,29 @@ class LocalJoin:
         }
         span_s = 0.0 if self._now_s is None else now_s - self._now_s
         self._now_s = now_s
-        if not batch.last:
-            self._clocked = self._clocked.after(span_s, busy_s)
         joined = batch.clerk.joined()
         done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, results=results, merged=merged)
         self.observation = done if self._charge is None else self._charge(done)
+        if not batch.last:
+            self._clocked = self._clocked.after(span_s, self.observation.busy_s)
         if self.controller is not None:
             self.controller.observe(self.observation)
         if self._events is not None:
             counts = {name: gate.counts for name, gate in self.entry.gates.items()}
             self._events.write(event_of(self.observation, self.plan, counts, {"join": busy_s}, self.controller))
+        if self.switching is not None:
+            self.switching = self.switching.observe(self.observation, self.plan)
+            if (self._batches + 1) % EVERY == 0:
+                self._use(self.switching.decide(self.plan))
         if self.foresight is not None and pays(self.observation.batch, self.observation.busy_s):
             self.foresight = self.foresight.observe(self.observation)
+
+    def _use(self, plan: Plan) -> None:
+        """Go on under a plan with other methods."""
+        if plan is not self.plan:
+            self.plan, self.program = plan, self.program.under(plan)
+            if self.controller is not None:
+                self.controller.use_methods(plan)
 
     def _check_open(self) -> None:
         if self._finished:
@@ -344,7 +366,8 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     `inputs` (optional) is an iterable of batches, each a mapping from stream to rows, such as
     `windrow.streams.replay.Replay` gives; with it the join itself is an iterable of results. Options: `policy` (who
     drives, see `windrow.plan.drivers`; `auto` predicts what is best), `favour` (what for: `early` results or the least
-    `total` work), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
+    `total` work), `methods` (which probe methods are allowed), `adaptive` (whether steps change
+    their methods as it pays), `plan` (a plan to use as it is),
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
     `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
     wait for a step; the oldest go first),
