@@ -11,7 +11,16 @@ import pyarrow as pa
 import pytest
 
 import benchmarks
-from benchmarks import bench_cold, bench_cosine, bench_drivers, bench_growth, bench_harvest, bench_loop, bench_memory
+from benchmarks import (
+    bench_cold,
+    bench_cosine,
+    bench_drivers,
+    bench_growth,
+    bench_harvest,
+    bench_loop,
+    bench_memory,
+    bench_methods,
+)
 from benchmarks.deltas import CONDITIONS, DeltaJoin, Sizes, check_same, delta
 from benchmarks.measure import DisagreementError, Timing, faster, show, smaller
 from benchmarks.peers import DuckTables, polars_band
@@ -28,6 +37,7 @@ SIZES: dict[str, tuple[Any, int]] = {
     "growth": (bench_growth.Sizes(delta_rows=100, window_deltas=(1, 4), batches=4, rounds=2), 4),
     "harvest": (bench_harvest.Sizes((bench_harvest.Shape(3, 4, 0.1), bench_harvest.Shape(4, 3, 0.2)), 1), 6),
     "drivers": (bench_drivers.Sizes(("VI",), ("1M",), Size(scale=0.01, rounds=1)), 1),
+    "methods": (bench_methods.Sizes((3,), (10,), (64,), batch_rows=20, batches=4), 4),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }
 
