@@ -2,13 +2,13 @@
 
     a batch: probes P, pairs in reach R, matches M, new rows N of the target, merged rows
 
-    loop      f · (a call + P · probe + R · candidate + M · match)
-    an index  f · (a call + P · probe + R · share · candidate + M · match)  +  (N + merged) · a row indexed
+    loop      what comes on top + P · probe + R · candidate + M · match
+    an index  what comes on top + P · probe + R · share · candidate + M · match  +  (N + merged) · a row indexed
 
 `share` is how many of the pairs in reach an index proposes: few where keys are many, half where there are two. It is
-known of an index that has been in use; of one that has not, the share of matches is the best guess, which makes the
-index look good, so that it is tried. `f` is how much longer than by the table of costs a method has taken here, or the
-present one where the other was not in use. Indexes cost new rows, not probes: where many rows come that few probe, a
+known once an index has been in use; before, the share of matches is the best guess, which makes indexes look good, so
+that one is tried. What comes on top of the table's costs (a call, each segment) has been seen with a method, or is
+taken to be what it is with the present one. Indexes cost new rows, not probes: where many rows come that few probe, a
 loop is the better one. That is the asymmetric join of window-joins (section 4.1), decided step by step.
 
 A method is changed when another is predicted to take a fifth less, at most every few batches. Results do not depend on
@@ -43,19 +43,13 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """What is known of a method on a step: pairs in reach and candidates while it was in use, its seconds and those of
-    the table.
+    """What is known of a method on a step: pairs in reach and candidates while it was in use, and the seconds of a
+    batch beyond those of the table.
     """
 
     pairs: float = 0.0
     candidates: float = 0.0
-    seconds: float = 0.0
-    expected_s: float = 0.0
-
-    @property
-    def factor(self) -> float:
-        """How much longer it took than by the table."""
-        return self.seconds / self.expected_s if self.seconds and self.expected_s else 1.0
+    over_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,13 +66,14 @@ class Known:
 
     def after(self, method: str, tally: StepTally, rows: float, merged: float, costs: WorkCosts) -> Known:
         """With one more batch, which ran by a method."""
-        expected_s = CALL_S + costs.step(method).seconds(tally.probes, tally.candidates, tally.matches)
+        table_s = costs.step(method).seconds(tally.probes, tally.candidates, tally.matches)
+        spent_s = min(tally.seconds, MOST_OFF * (CALL_S + table_s))
         held = self.methods.get(method, InUse())
+        over_s = spent_s - table_s if tally.seconds > 0 else CALL_S
         used = InUse(
             FADING * held.pairs + tally.searched,
             FADING * held.candidates + tally.candidates,
-            FADING * held.seconds + min(tally.seconds, MOST_OFF * expected_s),
-            FADING * held.expected_s + expected_s,
+            _faded(held.over_s, over_s),
         )
         return Known(
             _faded(self.probes, tally.probes),
@@ -93,14 +88,21 @@ class Known:
     def predicted_s(self, method: str, costs: WorkCosts) -> float:
         """What a batch like the last ones would take by a method."""
         held = self.methods.get(method)
-        factor = (held or self.methods.get(self.current) or InUse()).factor
-        if method == "loop":
-            candidates, indexed = self.pairs, 0.0
-        else:
-            share = held.candidates / held.pairs if held is not None and held.pairs else None
+        over_s = max(CALL_S, self.methods.get(self.current, InUse()).over_s) if held is None else held.over_s
+        candidates, indexed = self.pairs, 0.0
+        if method != "loop":
+            share = self._share(method)
             candidates, indexed = self.matches if share is None else share * self.pairs, self.rows + self.merged
-        seconds = CALL_S + costs.step(method).seconds(self.probes, candidates, self.matches)
-        return factor * seconds + costs.index_row_s * indexed
+        table_s = costs.step(method).seconds(self.probes, candidates, self.matches)
+        return max(0.0, over_s + table_s) + costs.index_row_s * indexed
+
+    def _share(self, method: str) -> float | None:
+        """How much of what is in reach an index proposes: its own share, or else that of another one."""
+        for name in (method, *INDEXED):
+            held = self.methods.get(name)
+            if held is not None and held.pairs:
+                return held.candidates / held.pairs
+        return None
 
 
 @dataclass(frozen=True)
