@@ -85,6 +85,15 @@ def test_what_comes_on_top_does_not_count_for_one_method_alone() -> None:
     assert more[0] > 0
 
 
+def test_a_time_that_something_else_took_is_hardly_believed() -> None:
+    usual, late = tally("loop", 1000, 1000, 10), tally("loop", 1000, 1000, 10, 20.0)
+    known = Known().after("loop", usual, 0, 0, REFERENCE)
+    off = known.after("loop", late, 0, 0, REFERENCE)
+    before, after = (each.predicted_s("loop", REFERENCE) for each in (known, off))
+    assert before < after < 1.3 * before
+    assert off.after("loop", usual, 0, 0, REFERENCE).predicted_s("loop", REFERENCE) == pytest.approx(before)
+
+
 def test_a_small_gain_is_no_reason_to_change() -> None:
     watching = Switching({PLACE: STEPS}, REFERENCE)
     plan = plan_with("hashed")

@@ -34,6 +34,7 @@ COMPARED = ("loop", *INDEXED)
 """The methods that are weighed against each other; a step that is probed by another one stays as it is."""
 FADING = 0.7
 CALL_S, MOST_OFF = 1e-4, 5.0
+SLOWLY = 0.05
 GAIN = 0.8
 EVERY = 8
 
@@ -73,7 +74,7 @@ class Known:
         used = InUse(
             FADING * held.pairs + tally.searched,
             FADING * held.candidates + tally.candidates,
-            _faded(held.over_s, over_s),
+            _quick(held.over_s, over_s) if method in self.methods else over_s,
         )
         return Known(
             _faded(self.probes, tally.probes),
@@ -149,6 +150,11 @@ class Switching:
         predicted = {method: self.known[place].predicted_s(method, self.costs) for method in self.options[place]}
         best = min(predicted, key=lambda method: predicted[method])
         return self.options[place][best] if predicted[best] < GAIN * predicted[step.method] else step
+
+
+def _quick(before: float, now: float) -> float:
+    """A shorter time is believed at once, a longer one slowly: other work on the machine only adds to it."""
+    return now if now < before else before + SLOWLY * (now - before)
 
 
 def _faded(before: float, now: float) -> float:
