@@ -11,10 +11,20 @@ import pyarrow as pa
 import pytest
 
 import benchmarks
-from benchmarks import bench_cold, bench_cosine, bench_growth, bench_harvest, bench_loop, bench_memory
+from benchmarks import (
+    bench_cold,
+    bench_cosine,
+    bench_drivers,
+    bench_growth,
+    bench_harvest,
+    bench_loop,
+    bench_memory,
+    bench_methods,
+)
 from benchmarks.deltas import CONDITIONS, DeltaJoin, Sizes, check_same, delta
 from benchmarks.measure import DisagreementError, Timing, faster, show, smaller
 from benchmarks.peers import DuckTables, polars_band
+from windrow.papers.driver_selection.played import Size
 
 FIELDS = {"name", "peer_name", "ours", "peer", "unit", "ratio", "goal", "met", "note"}
 TINY = Sizes(delta_rows=200, window_deltas=5, batches=20, peer_rounds=10)
@@ -26,6 +36,8 @@ SIZES: dict[str, tuple[Any, int]] = {
     "memory": (bench_memory.Sizes(delta_rows=100, window_deltas=4, batches=20), 1),
     "growth": (bench_growth.Sizes(delta_rows=100, window_deltas=(1, 4), batches=4, rounds=2), 4),
     "harvest": (bench_harvest.Sizes((bench_harvest.Shape(3, 4, 0.1), bench_harvest.Shape(4, 3, 0.2)), 1), 6),
+    "drivers": (bench_drivers.Sizes(("VI",), ("1M",), Size(scale=0.01, rounds=1)), 1),
+    "methods": (bench_methods.Sizes((3,), (10,), (64,), batch_rows=20, batches=4), 4),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }
 

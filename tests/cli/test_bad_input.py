@@ -130,6 +130,8 @@ CASES = {
     ),
     "unknown runtime": Bad(("'moon'", "local"), options=("--runtime", "moon")),
     "unknown policy": Bad(("'fair'", "timestamp"), options=("--policy", "fair")),
+    "favour without auto": Bad(("'early'", "--policy auto"), options=("--favour", "early")),
+    "unknown favour": Bad(("'late'", "early or total"), options=("--policy", "auto", "--favour", "late")),
     "unknown method": Bad(("'magic'", "sorted"), options=("--method", "magic")),
     "batch that is no span": Bad(("'soon'",), options=("--batch", "soon")),
     "batch of nothing": Bad(("0",), options=("--batch", "0 seconds")),

@@ -72,6 +72,7 @@ def test_aliases_that_are_names_of_other_sources(windrow_command: Command, folde
     [
         ("--method", "loop"),
         ("--method", "sorted", "--policy", "output_rate"),
+        ("--policy", "auto", "--favour", "early"),
         ("--batch", "7 seconds"),
         ("--batch", "60 minutes"),
         ("--as-arrived", "--lateness", "1 minute"),

@@ -22,7 +22,9 @@ from tests.oracle.duck import rows_of
 BATCH_SIZES: tuple[int | None, ...] = (1, 2, 7, 49, 50, 51, 100, None)
 """Rows in a batch over all streams; None is everything at once."""
 
-POLICIES = ("timestamp", "round_robin", "consumption_rate", "initial_output_size", "output_rate")
+POLICIES = (
+    "timestamp", "round_robin", "consumption_rate", "initial_output_size", "output_rate", "auto_total", "auto_early",
+)  # fmt: skip
 
 Arrivals = Sequence[tuple[str, int]]
 """(stream, row number) in order of arrival."""

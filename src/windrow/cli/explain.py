@@ -30,6 +30,8 @@ _DRIVING = {
     "consumption_rate": "the stream with the fewest results a row runs first",
     "initial_output_size": "the stream whose new rows can meet the most stored rows runs first",
     "output_rate": "the stream whose row can meet the most stored rows runs first",
+    "auto_total": "in the order that is predicted to take the least work, batch by batch",
+    "auto_early": "in the order whose results are predicted to come first, batch by batch",
 }
 
 _Slices = Annotated[
@@ -57,6 +59,7 @@ def explain(  # noqa: PLR0913 - every option is an argument
     stream: options.Streams,
     udf: options.Functions = None,
     policy: options.Policy = "timestamp",
+    favour: options.Favour = None,
     method: options.Methods = None,
     slices: _Slices = None,
     slice_by: _SliceBy = "time",
@@ -76,7 +79,7 @@ def explain(  # noqa: PLR0913 - every option is an argument
     from windrow.cli.question import ask, check_choices
     from windrow.plan.order import plan_query
 
-    check_choices(policy, method)
+    policy = check_choices(policy, method, favour)
     _check_slices(slices, slice_by)
     question = ask(query, stream, udf)
     rates_hz = parse_rates(rate or (), [each.name for each in question.spec.streams])

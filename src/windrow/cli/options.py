@@ -26,8 +26,15 @@ Policy = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="Which stream's new rows run first: timestamp, round_robin, consumption_rate, initial_output_size or "
-        "output_rate. The results are the same.",
+        help="Which stream's new rows run first: timestamp, round_robin, consumption_rate, initial_output_size, "
+        "output_rate, or auto, which predicts what is best. The results are the same.",
+    ),
+]
+
+Favour = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT", help="What --policy auto goes for: early results, or the least total work (the default)."
     ),
 ]
 

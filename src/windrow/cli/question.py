@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from windrow.errors import UsageError
-from windrow.plan.drivers import POLICIES
+from windrow.plan.drivers import AUTO, POLICIES, policy_named
 from windrow.plan.methods import METHODS
 from windrow.query.builder import Join, sql
 from windrow.query.clauses import setting_for, span_us, split_clauses
@@ -125,17 +125,20 @@ def parse_streams(texts: Sequence[str]) -> dict[str, FileSource]:
     return sources
 
 
-def check_choices(policy: str, methods: Collection[str] | None) -> None:
-    """Policies and methods by names that exist."""
-    if policy not in POLICIES:
-        raise UsageError(
-            f"there is no policy '{policy}'", place="--policy", hint=f"choose one of {', '.join(POLICIES)}"
-        )
+def check_choices(policy: str, methods: Collection[str] | None, favour: str | None = None) -> str:
+    """Policies and methods by names that exist; the policy as plans name it."""
+    known = ("auto", *(name for name in POLICIES if name not in AUTO.values()))
+    if policy not in known:
+        raise UsageError(f"there is no policy '{policy}'", place="--policy", hint=f"choose one of {', '.join(known)}")
+    if favour is not None and (policy != "auto" or favour not in AUTO):
+        hint = f"favour {' or '.join(AUTO)}, with --policy auto"
+        raise UsageError(f"'{favour}' cannot be favoured with the policy '{policy}'", place="--favour", hint=hint)
     for method in methods or ():
         if method not in METHODS:
             raise UsageError(
                 f"there is no method '{method}'", place="--method", hint=f"choose among {', '.join(METHODS)}"
             )
+    return policy_named(policy, favour)
 
 
 def _with_lateness(join: Join, text: str, lateness_us: int) -> Join:

@@ -71,6 +71,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     ] = None,
     udf: options.Functions = None,
     policy: options.Policy = "timestamp",
+    favour: options.Favour = None,
     method: options.Methods = None,
     set_aside: Annotated[
         str | None,
@@ -121,7 +122,7 @@ def run(  # noqa: PLR0913 - every option is an argument
 
     started = perf_counter()
     _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--set-aside": set_aside})
-    check_choices(policy, method)
+    policy = check_choices(policy, method, favour)
     batch_us = None if batch is None else span_us(batch)
     if batch_us == 0:
         raise UsageError(f"a batch cannot span '{batch}'", place="--batch", hint="give a span above zero")

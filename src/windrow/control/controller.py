@@ -135,6 +135,10 @@ class Controller:
         self._adapt(now_s)
         return self.shedding
 
+    def use_methods(self, plan: Plan) -> None:
+        """Go on under a plan that differs in methods alone: what was learned of orders and lags stays good."""
+        self.plan, self.fit = plan, self.fit.under(plan)
+
     def to_be_chosen(self) -> tuple[tuple[StreamStatistics, ...], tuple[tuple[Steps, ...], ...]] | None:
         """What is known of the streams, and of each path of each driver; None before all drivers were sampled."""
         if any(held.sampled == 0 for held in self.learned.values()):

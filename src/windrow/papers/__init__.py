@@ -13,7 +13,13 @@ an experiment, add a module and a line in its paper's tuple. `windrow reproduce`
 
 from __future__ import annotations
 
-from windrow.papers import grubjoin, jaqpot, psp
+from windrow.papers import driver_selection, grubjoin, jaqpot, psp, window_joins
 from windrow.papers.experiment import Experiment
 
-EXPERIMENTS: tuple[Experiment, ...] = (*grubjoin.EXPERIMENTS, *jaqpot.EXPERIMENTS, *psp.EXPERIMENTS)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *grubjoin.EXPERIMENTS,
+    *jaqpot.EXPERIMENTS,
+    *psp.EXPERIMENTS,
+    *window_joins.EXPERIMENTS,
+    *driver_selection.EXPERIMENTS,
+)

@@ -50,18 +50,27 @@ def known_methods(methods: Collection[str] | None) -> frozenset[str]:
 
 def choose(spec: QuerySpec, members: Collection[str], target: str, allowed: frozenset[str]) -> Choice:
     """The best step from partial results over `members` to the store of `target`."""
+    return choices(spec, members, target, allowed)[0]
+
+
+def choices(spec: QuerySpec, members: Collection[str], target: str, allowed: frozenset[str]) -> tuple[Choice, ...]:
+    """The best step by each method that serves, the most promising first."""
     joined = {*members, target}
     checkable = tuple(
         number for number, conjunct in enumerate(spec.conjuncts)
         if target in (streams := streams_of(conjunct)) and len(streams) > 1 and streams <= joined
     )  # fmt: skip
     narrowing = tuple(number for number in checkable if narrows(spec, number, target))
+    found: dict[str, Choice] = {}
     for rank, method, leading, why in _candidates(spec, checkable, narrowing, target):
-        if method in allowed:
+        if method in allowed and method not in found:
             narrowed = bool(narrowing) and rank >= 3
             reason = f"{why}, within the time range of {spec.conjuncts[narrowing[0]]}" if narrowed else why
-            return Choice(1 if narrowed else rank, Step(target, method, checkable, leading, narrowing, reason))
-    raise PlanError("no method serves this step", hint="this is a defect of the planner, please report it")
+            step = Step(target, method, checkable, leading, narrowing, reason)
+            found[method] = Choice(1 if narrowed else rank, step)
+    if not found:
+        raise PlanError("no method serves this step", hint="this is a defect of the planner, please report it")
+    return tuple(found.values())
 
 
 def narrows(spec: QuerySpec, number: int, target: str) -> bool:

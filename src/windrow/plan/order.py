@@ -21,7 +21,7 @@ from itertools import permutations
 
 from windrow.errors import PlanError
 from windrow.plan.drivers import known_policy
-from windrow.plan.methods import choose, known_methods
+from windrow.plan.methods import choices, choose, known_methods
 from windrow.plan.plan import Path, Plan, Step
 from windrow.plan.shuffle import choose_slices
 from windrow.query.expression import streams_of
@@ -71,6 +71,37 @@ def with_alternatives(
             replace(_path(spec, first.driver, allowed, order), alternative=number)
             for number, order in enumerate(connected, start=1)
         )
+    return replace(plan, paths=tuple(paths))
+
+
+def methods_of(
+    spec: QuerySpec, plan: Plan, among: Collection[str], methods: Collection[str] | None = None
+) -> dict[tuple[str, int], dict[str, Step]]:
+    """The steps there could be at each place of a plan, by method, where there are several `among` some methods: the
+    place is the path's name and the step's number.
+    """
+    allowed = known_methods(methods)
+    found = {}
+    for path in plan.paths:
+        members = [path.driver]
+        for number, step in enumerate(path.steps):
+            steps = {choice.step.method: choice.step for choice in choices(spec, members, step.stream, allowed)}
+            options = {method: steps[method] for method in among if method in steps}
+            if step.method in options and len(options) > 1:
+                found[path.name, number] = options
+            members.append(step.stream)
+    return found
+
+
+def with_method(plan: Plan, options: Mapping[tuple[str, int], Mapping[str, Step]], method: str) -> Plan:
+    """A plan with one method wherever it is among the options."""
+    paths = (
+        replace(
+            path,
+            steps=tuple(options.get((path.name, k), {}).get(method, step) for k, step in enumerate(path.steps)),
+        )
+        for path in plan.paths
+    )
     return replace(plan, paths=tuple(paths))
 
 

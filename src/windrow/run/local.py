@@ -3,7 +3,8 @@
     push ──▶ waiting rows ──step──▶ entrance ──▶ one batch ──▶ results           state stays in this process' memory
 
 A batch is what was pushed since the last step. The multiset of all results does not depend on how rows are cut into
-batches, nor on the policy or the methods.
+batches, nor on the policy or the methods. `stream_step` lets the results of a batch's first drivers leave before its
+last ones have run.
 
 >>> import pyarrow as pa, windrow
 >>> rows = pa.table({"ts": pa.array([0, 1_000_000], pa.timestamp("us")), "x": [1.0, 2.0]})
@@ -28,12 +29,15 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from windrow.control.controller import Controller, ControlSettings
-from windrow.control.observation import Arrival, Joined, Observation
+from windrow.control.foresight import Foresight, pays
+from windrow.control.observation import Arrival, Observation
+from windrow.control.switching import COMPARED, EVERY, Switching
 from windrow.errors import InputError, UsageError
-from windrow.plan.drivers import Load, order_of_drivers
-from windrow.plan.order import plan_query, with_alternatives
+from windrow.plan.drivers import AUTO, order_of_drivers, policy_named
+from windrow.plan.order import methods_of, plan_query, with_alternatives, with_method
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL
+from windrow.plan.turns import Load, Order
 from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.builder import Join, schema_of
 from windrow.query.clauses import span_us
@@ -44,9 +48,12 @@ from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, event_of
+from windrow.run.partial import Partial
 from windrow.run.program import Program
-from windrow.run.report import Report, make_report
+from windrow.run.report import Clocked, Done, Report, make_report
 from windrow.run.results import result_table
+from windrow.run.warm import warm
+from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
 from windrow.store.window import Store
 from windrow.streams.replay import ReplayBatch
@@ -63,13 +70,16 @@ class LocalOptions:
     """How a join runs in this process; `windrow.local` says what each option does."""
 
     policy: str = "timestamp"
+    favour: Literal["early", "total"] | None = None
     methods: Collection[str] | None = None
+    adaptive: bool = False
     plan: Plan | None = None
     throttle: float | Literal["auto"] | None = None
     shed: str = "drop"
     control: ControlSettings | None = None
     buffer_rows: int | None = None
     batch_rows: int | None = None
+    period: str | None = None
     max_ahead: str | None = None
     set_aside: SetAside | None = None
     clock: Callable[[], float] = time.time
@@ -87,25 +97,51 @@ class LocalOptions:
         return LocalOptions(**options)
 
 
+@dataclass
+class _Running:
+    """A batch under way: its clock, counts before it, its new rows, and its results as they are found."""
+
+    now_s: float
+    started_s: float
+    before: Mapping[str, int]
+    fresh: Mapping[str, Segment]
+    clerk: Clerk
+    blocks: Iterator[Partial]
+    last: bool
+    waited_s: float = 0.0
+
+    @property
+    def busy_s(self) -> float:
+        return time.perf_counter() - self.started_s - self.waited_s
+
+
 class LocalJoin:
-    """A running join in this process. Made by `windrow.local`; see there for the options."""
+    """A running join in this process. Made by `windrow.local`; see there for the options.
+
+    `observation` is what the last batch did, `order` that of its drivers (None: by event time, interleaved).
+    """
 
     def __init__(self, query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any) -> None:
         asked = LocalOptions.of(options)
         spec = query.spec() if isinstance(query, Join) else query
         self.spec = spec
-        self.plan = asked.plan or plan_query(spec, policy=asked.policy, methods=asked.methods)
+        self.plan = asked.plan or plan_query(
+            spec, policy=policy_named(asked.policy, asked.favour), methods=asked.methods
+        )
         settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy, asked.shed)
         if settings is not None:
             self.plan = with_alternatives(spec, self.plan, asked.methods)
         sheds = settings is not None or self.plan.shedding != ALL
         self.program = Program(spec, self.plan, _arrow_types(query, spec), sheds=sheds)
         self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
+        self.switching = self._watched(asked) if asked.adaptive else None
+        self.foresight = Foresight.of(asked.costs, self.plan) if self.plan.policy in AUTO.values() else None
         lateness_us = max(stream.lateness_us for stream in spec.streams)
         layouts = self.program.layouts
         self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us) for s in spec.streams}
         self.entry = Entry(self.program, None if asked.max_ahead is None else span_us(asked.max_ahead), asked.set_aside)
         self.observation: Observation | None = None
+        self.order: Order | None = None
         self._clock = asked.clock
         self._charge = asked.charge
         self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
@@ -115,10 +151,21 @@ class LocalJoin:
             raise UsageError(f"a batch cannot take {asked.batch_rows} rows", hint="give 1 or more, or no limit")
         self._batch_rows = asked.batch_rows
         self._dropped_before = dict.fromkeys(self._buffers, 0)
+        if asked.period is not None and inputs is None:
+            raise UsageError("a period needs inputs", hint="give inputs, or call step when it is time")
+        self._period_s = 0.0 if asked.period is None else span_us(asked.period) / 1_000_000
         self._now_s: float | None = None
         self._batches = self._results = 0
         self._seconds = 0.0
-        self._finished = False
+        self._clocked = Clocked()
+        self._finished = self._is_read = False
+
+    def _watched(self, asked: LocalOptions) -> Switching:
+        """What watches the methods; all that may be called is compiled now, not when it is first needed."""
+        options = methods_of(self.spec, self.plan, COMPARED, asked.methods)
+        for method in COMPARED:
+            warm(Program(self.spec, with_method(self.plan, options, method), self.program.arrow_types))
+        return Switching(options, asked.costs)
 
     @property
     def dropped(self) -> int:
@@ -133,7 +180,8 @@ class LocalJoin:
     @property
     def report(self) -> Report:
         """What the run took in, left out and found so far."""
-        made = make_report(self.program, self.entry.gates, self.stores, self._batches, self._results, self._seconds)
+        done = Done(self._batches, self._results, self._seconds, self._clocked.busy_share)
+        made = make_report(self.program, self.entry.gates, self.stores, done)
         return made if self.controller is None else replace(made, throttle=self.plan.shedding.throttle)
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
@@ -156,24 +204,40 @@ class LocalJoin:
 
     def step(self, now_s: float | None = None) -> pa.Table:
         """Join what was pushed since the last step and return the new results; `now_s` sets the batch clock."""
-        self._check_open()
+        self._check_read()
         return self._run(last=False, now_s=now_s)
+
+    def stream_step(self, now_s: float | None = None) -> Iterator[pa.Table]:
+        """As `step`, but results leave as they are found: those of the first drivers before the last ones have run.
+
+        The batch begins at once. It has to be read to its end before the next one; rows may be pushed meanwhile.
+        """
+        self._check_read()
+        self._is_read = True
+        return self._leaving(self._begin(last=False, now_s=now_s))
 
     def finish(self) -> pa.Table:
         """End of input: join what was pushed and what row windows held back; the join is closed after it."""
-        self._check_open()
+        self._check_read()
         results = self._run(last=True, now_s=None)
         self._finished = True
         return results
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Results of each batch of `inputs`, then of `finish`; empty ones are left out. A replayed batch brings its own
-        clock.
+        clock. With a period, what comes waits until one is over since the last step.
         """
+        stepped_s: float | None = None
         for batch in self._inputs or ():
             for stream, rows in (self._replayed(batch) if isinstance(batch, ReplayBatch) else batch).items():
                 self.push(stream, rows)
-            results = self.step(now_s=batch.end_us / 1_000_000 if isinstance(batch, ReplayBatch) else None)
+            now_s = batch.end_us / 1_000_000 if isinstance(batch, ReplayBatch) else self._clock()
+            if self._period_s:
+                stepped_s = now_s if stepped_s is None else stepped_s
+                if now_s - stepped_s < self._period_s:
+                    continue
+                stepped_s = now_s
+            results = self.step(now_s=now_s)
             if len(results):
                 yield results
         results = self.finish()
@@ -195,7 +259,25 @@ class LocalJoin:
         self._finished = True
 
     def _run(self, last: bool, now_s: float | None) -> pa.Table:
-        started = time.perf_counter()
+        batch = self._begin(last, now_s)
+        results = result_table(self.program, batch.blocks)
+        self._end(batch, len(results))
+        return results
+
+    def _leaving(self, batch: _Running) -> Iterator[pa.Table]:
+        found = 0
+        for block in batch.blocks:
+            results = result_table(self.program, (block,))
+            found += len(results)
+            handed_s = time.perf_counter()
+            yield results
+            batch.waited_s += time.perf_counter() - handed_s
+        self._is_read = False
+        self._end(batch, found)
+
+    def _begin(self, last: bool, now_s: float | None) -> _Running:
+        """Let the pushed rows in and plan the batch; nothing is probed yet."""
+        started_s = time.perf_counter()
         now_s = self._clock() if now_s is None else now_s
         if self.controller is not None:
             self.plan = replace(self.plan, shedding=self.controller.decide(now_s))
@@ -206,30 +288,41 @@ class LocalJoin:
         fresh = self.entry.admit(pushed, int(now_s * 1_000_000), last, shedding=shedding)
         stored = {name: tuple(store.segments) for name, store in self.stores.items()}
         loads = {
-            name: Load(buffered=len(fresh[name]), stored=len(store), seen=self.entry.gates[name].counts.rows)
+            name: Load(len(fresh[name]), len(store), self.entry.gates[name].counts.rows, len(stored[name]))
             for name, store in self.stores.items()
         }
-        order = order_of_drivers(self.plan.policy, loads, self._results, self._batches)
+        self.order = self._order(loads)
         clerk = Clerk(self.plan.paths, {} if self.controller is None else self.controller.bins, shedding)
-        results = result_table(self.program, run_batch(self.program, stored, fresh, order, shedding, clerk))
+        blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
+        return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
+
+    def _order(self, loads: Mapping[str, Load]) -> Order | None:
+        if self.foresight is None:
+            return order_of_drivers(self.plan.policy, loads, self._results, self._batches)
+        before = self.observation
+        if before is not None and not pays(before.batch, before.busy_s):
+            return self.order
+        prospects = self.foresight.prospects()
+        return order_of_drivers(self.plan.policy, loads, self._results, self._batches, prospects)
+
+    def _end(self, batch: _Running, results: int) -> None:
+        """Store the new rows, let go of the old ones, and write down what the batch did."""
         merged = sum(store.merged_rows for store in self.stores.values())
         for name, store in self.stores.items():
             store.expire(*self.entry.expiry(name))
-            store.add(fresh[name])
+            store.add(batch.fresh[name])
         merged = sum(store.merged_rows for store in self.stores.values()) - merged
-        self._observe(now_s, before, clerk.joined(), len(results), merged, time.perf_counter() - started)
+        self._observe(batch, results, merged)
         self._batches += 1
-        self._results += len(results)
-        self._seconds += time.perf_counter() - started
-        return results
+        self._results += results
+        self._seconds += batch.busy_s
 
-    def _observe(
-        self, now_s: float, before: Mapping[str, int], joined: Joined, results: int, merged: int, busy_s: float
-    ) -> None:
+    def _observe(self, batch: _Running, results: int, merged: int) -> None:
         """Write down what the batch did, and tell the controller."""
+        now_s, busy_s = batch.now_s, batch.busy_s
         arrivals = {
             name: Arrival(
-                rows=gate.counts.rows - before[name],
+                rows=gate.counts.rows - batch.before[name],
                 late=gate.counts.late,
                 stored=len(self.stores[name]),
                 stored_bytes=self.stores[name].nbytes,
@@ -242,17 +335,38 @@ class LocalJoin:
         span_s = 0.0 if self._now_s is None else now_s - self._now_s
         self._now_s = now_s
         waiting = {} if self._batch_rows is None else {name: len(buffer) for name, buffer in self._buffers.items()}
+        joined = batch.clerk.joined()
         done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, waiting, results, merged)
         self.observation = done if self._charge is None else self._charge(done)
+        if not batch.last:
+            self._clocked = self._clocked.after(span_s, self.observation.busy_s)
         if self.controller is not None:
             self.controller.observe(self.observation)
         if self._events is not None:
             counts = {name: gate.counts for name, gate in self.entry.gates.items()}
             self._events.write(event_of(self.observation, self.plan, counts, {"join": busy_s}, self.controller))
+        if self.switching is not None:
+            self.switching = self.switching.observe(self.observation, self.plan)
+            if (self._batches + 1) % EVERY == 0:
+                self._use(self.switching.decide(self.plan))
+        if self.foresight is not None and pays(self.observation.batch, self.observation.busy_s):
+            self.foresight = self.foresight.observe(self.observation)
+
+    def _use(self, plan: Plan) -> None:
+        """Go on under a plan with other methods."""
+        if plan is not self.plan:
+            self.plan, self.program = plan, self.program.under(plan)
+            if self.controller is not None:
+                self.controller.use_methods(plan)
 
     def _check_open(self) -> None:
         if self._finished:
             raise UsageError("this join is finished", hint="make a new one with windrow.local(query)")
+
+    def _check_read(self) -> None:
+        self._check_open()
+        if self._is_read:
+            raise UsageError("a batch is still being read", hint="read what stream_step gave to its end first")
 
 
 def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any) -> LocalJoin:
@@ -260,14 +374,17 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
 
     `inputs` (optional) is an iterable of batches, each a mapping from stream to rows, such as
     `windrow.streams.replay.Replay` gives; with it the join itself is an iterable of results. Options: `policy` (who
-    drives, see `windrow.plan.drivers`), `methods` (which probe methods are allowed), `plan` (a plan to use as it is),
+    drives, see `windrow.plan.drivers`; `auto` predicts what is best), `favour` (what for: `early` results or the least
+    `total` work), `methods` (which probe methods are allowed), `adaptive` (whether steps change
+    their methods as it pays), `plan` (a plan to use as it is),
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
     `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
     wait for a step; the oldest go first), `batch_rows` (how many rows of a stream a step takes at most; the others
-    wait), `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside`
-    (called with stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs` (a first guess at
-    what work costs; it is fitted while running), `charge` (says what a batch took, instead of measuring it), `events`
-    (a folder for what each batch did, see `windrow.run.events`).
+    wait), `period` (with inputs: collect them, and join once in this span, so that the processor is idle between),
+    `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called with
+    stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs` (a first guess at what work
+    costs; it is fitted while running), `charge` (says what a batch took, instead of measuring it), `events` (a folder
+    for what each batch did, see `windrow.run.events`).
     """
     return LocalJoin(query, inputs, **options)
 

@@ -13,7 +13,8 @@ checks for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 import pyarrow as pa
@@ -111,6 +112,22 @@ class Program:
         self.indexes = {stream.name: self._indexes(stream.name) for stream in self.spec.streams}
         self._parts: dict[tuple[str, tuple[str, ...]], Layout] = {}
         self.schema = pa.schema([pa.field(output.name, self._arrow_type(output.expression)) for output in self.outputs])
+
+    def under(self, plan: Plan) -> Program:
+        """The same query under a plan that differs in the methods of its steps alone; what rows were stored as stays
+        good, and counters go on.
+        """
+        made = copy(self)
+        made.plan = plan
+        made.steps = {
+            path.name: tuple(
+                probe if step == held else replace(made._step(step), work=probe.work)
+                for step, held, probe in zip(path.steps, before.steps, self.steps[path.name], strict=True)
+            )
+            for path, before in zip(plan.paths, self.plan.paths, strict=True)
+        }
+        made.indexes = {stream.name: made._indexes(stream.name) for stream in self.spec.streams}
+        return made
 
     @property
     def wants_id(self) -> bool:

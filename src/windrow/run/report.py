@@ -1,7 +1,8 @@
 """The report: what a run took in, left out, found, and needed.
 
 Times are seconds of the process' clock, sizes bytes. `steps` says for each driver what its path searches by, and the
-pairs it looked at.
+pairs it looked at. `busy_share` is the part of the batches' own time, from the first batch to the last, that joining
+took: in a replay, of the time that was recorded. Where it is small, the processor may sleep between batches.
 """
 
 from __future__ import annotations
@@ -48,6 +49,37 @@ class StepReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Clocked:
+    """How long batches took, and how far the batch clock went meanwhile; the first batch only starts the clock.
+
+    >>> Clocked().after(0.0, 5.0).after(1.0, 0.25).after(1.0, 0.5).busy_share
+    0.375
+    """
+
+    span_s: float = 0.0
+    busy_s: float = 0.0
+
+    def after(self, span_s: float, busy_s: float) -> Clocked:
+        """With one more batch, so long after the one before."""
+        return self if span_s <= 0 else Clocked(self.span_s + span_s, self.busy_s + busy_s)
+
+    @property
+    def busy_share(self) -> float | None:
+        """The part of the time that was busy; above 1 the batches do not keep up."""
+        return self.busy_s / self.span_s if self.span_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a run did in all."""
+
+    batches: int
+    results: int
+    seconds: float
+    busy_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A run so far; `throttle` is the share of the full work done of late, None where all is."""
 
@@ -60,6 +92,7 @@ class Report:
     streams: dict[str, StreamReport]
     steps: tuple[StepReport, ...] = field(default=())
     throttle: float | None = None
+    busy_share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -72,12 +105,11 @@ class Report:
         late = sum(stream.late for stream in self.streams.values())
         bad = sum(stream.bad + stream.too_far_ahead for stream in self.streams.values())
         taken = f"{rows:,} rows in ({late:,} late, {bad:,} bad)"
-        return f"{taken}, {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s"
+        busy = "" if self.busy_share is None else f", busy {100 * self.busy_share:.2g} % of the time"
+        return f"{taken}, {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s{busy}"
 
 
-def make_report(
-    program: Program, gates: Mapping[str, Gate], stores: Mapping[str, Store], batches: int, results: int, seconds: float
-) -> Report:
+def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str, Store], done: Done) -> Report:
     """The report of a run from its parts."""
     streams = {}
     for name, gate in gates.items():
@@ -107,7 +139,17 @@ def make_report(
                 )
             )
     faults = int(program.evaluator.faults[0])
-    return Report(program.plan.policy, batches, results, seconds, faults, peak_memory_bytes(), streams, tuple(steps))
+    return Report(
+        policy=program.plan.policy,
+        batches=done.batches,
+        results=done.results,
+        seconds=done.seconds,
+        faults=faults,
+        peak_memory_bytes=peak_memory_bytes(),
+        streams=streams,
+        steps=tuple(steps),
+        busy_share=done.busy_share,
+    )
 
 
 def peak_memory_bytes() -> int:
