@@ -14,6 +14,7 @@ import benchmarks
 from benchmarks import (
     bench_cold,
     bench_cosine,
+    bench_directions,
     bench_drivers,
     bench_growth,
     bench_harvest,
@@ -36,6 +37,7 @@ SIZES: dict[str, tuple[Any, int]] = {
     "memory": (bench_memory.Sizes(delta_rows=100, window_deltas=4, batches=20), 1),
     "growth": (bench_growth.Sizes(delta_rows=100, window_deltas=(1, 4), batches=4, rounds=2), 4),
     "harvest": (bench_harvest.Sizes((bench_harvest.Shape(3, 4, 0.1), bench_harvest.Shape(4, 3, 0.2)), 1), 6),
+    "directions": (bench_directions.Sizes(rounds=1), 5),
     "drivers": (bench_drivers.Sizes(("VI",), ("1M",), Size(scale=0.01, rounds=1)), 1),
     "methods": (bench_methods.Sizes((3,), (10,), (64,), batch_rows=20, batches=4), 4),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
