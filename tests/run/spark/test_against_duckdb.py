@@ -269,19 +269,22 @@ def in_full(parts: Iterable[dict[str, pa.Table]], tables: Mapping[str, pa.Table]
     return [{name: part.get(name, table.slice(0, 0)) for name, table in tables.items()} for part in parts]
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_queries_of_every_kind_on_spark(name: str, spark: SparkSession, tmp_path: Path) -> None:
-    given = EVERY[name]
+def check_kind(given: OnSpark, spark: SparkSession, folder: Path) -> int:
+    """A query over rows out of order, in enough batches, against DuckDB's; how many results it has."""
     asking = question(given.text)
     reads = dict.fromkeys(source.reads for source in asking.sources)
     tables = {read: batched.delivered(table_of(110, seed, span=90, null_times=True)) for seed, read in enumerate(reads)}
     arrivals = in_time(tables, jitter_us=6_000_000, seed=1)
     pushed = in_full(batches(tables, arrivals, len(arrivals) // LEAST_BATCHES), tables)
     schemas = {read: table.schema for read, table in tables.items()}
-    batched.lay_out(tmp_path / "in", pushed, schemas)
-    query = on_spark(spark, given.text, tmp_path / "in", schemas)
-    found = check_on_spark(query, asking, pushed, given, tmp_path / "checkpoint")
-    assert found.total() > 50
+    batched.lay_out(folder / "in", pushed, schemas)
+    query = on_spark(spark, given.text, folder / "in", schemas)
+    return check_on_spark(query, asking, pushed, given, folder / "checkpoint").total()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_queries_of_every_kind_on_spark(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    assert check_kind(EVERY[name], spark, tmp_path) > 50
 
 
 @pytest.mark.long
