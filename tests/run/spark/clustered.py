@@ -41,6 +41,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
+    "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
     "spark.speculation": "true",
     "spark.speculation.interval": "20ms",
     "spark.speculation.minTaskRuntime": "50ms",
