@@ -17,7 +17,7 @@ from tests.conftest import REPOSITORY
 from tests.run.spark.clustered import LAGGING, STRUCK
 from tests.run.spark.test_against_duckdb import EVERY
 
-DONE_S = 600
+DONE_S = 1800
 IN_HOPS = [name for name, given in EVERY.items() if given.hops is not False]
 IN_SLICES = [name for name in IN_HOPS if EVERY[name].options["slices"] > 1]
 

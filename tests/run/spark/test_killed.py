@@ -26,7 +26,7 @@ STRIKES_A_SEED = 5
 SEEDS = range(4)
 WITHIN_S = {"folder": 3.0, "objects": 8.0}
 """How long after the first batch of a life has begun it may end."""
-DONE_S = 300
+DONE_S = 900
 
 
 def lay_out(folder: Path, batches: int) -> None:
