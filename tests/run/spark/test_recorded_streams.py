@@ -1,6 +1,6 @@
 """Recorded streams through the join on Spark, in at least twenty batches, against DuckDB over what was in time.
 
-Quick on slices of the recordings and a played Spark; the long ones run on Spark itself, on hours, days and months.
+Quick on slices of the recordings and a played Spark; the long ones run on Spark itself, on hours and days.
 Skipped where the recordings are absent (`recorded` in `tests/conftest.py`).
 """
 
@@ -49,7 +49,7 @@ WHOLE = {
     "connections": Asked(
         lambda folder: recordings.connections(folder, 50_000, "30 SECONDS"), Way(2, "hash"), 1_000, True
     ),
-    "headlines": Asked(lambda folder: recordings.headlines(folder, 160), Way(2, "time"), 100),
+    "headlines": Asked(lambda folder: recordings.headlines(folder, 40), Way(2, "time"), 20),
     "sensors": Asked(lambda folder: recordings.sensors(folder, 7_200), Way(2, "hash", policy="round_robin"), 100_000),
 }
 
