@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt scripts/setup
 test: $(READY)  ## run the tests and the examples in the documentation
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
 
-test-long: $(READY)  ## run the tests that take minutes: driver programs killed and restarted
+test-long: $(READY)  ## run the tests that take minutes: processes killed, clusters, whole recordings
 	@$(BIN)/pytest -m long $(ARGS)
 
 test-faults: $(READY)  ## run the long tests of bad input and of things going wrong

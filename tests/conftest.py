@@ -30,6 +30,10 @@ def recorded() -> Path:
     return folder
 
 
+# Most of Spark's code runs a few times in a test: to compile it well takes longer than to run it. Half the processor
+# time; for sessions here and in programs that tests start.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 SPARK_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -122,9 +122,6 @@ CASES = {
     ),
     "missing file of functions": Bad(("nowhere.py",), FAILED, options=("--udf", "nowhere.py")),
     "option of Spark without Spark": Bad(("--checkpoint", "--runtime spark"), options=("--checkpoint", "here")),
-    "option of this process on Spark": Bad(
-        ("--set-aside", "--runtime local"), options=("--runtime", "spark", "--set-aside", "left")
-    ),
     "cluster without a checkpoint": Bad(
         ("'spark://head:7077'", "--checkpoint"), options=("--runtime", "spark", "--master", "spark://head:7077")
     ),

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from tests.cli.conftest import Command
-from windrow.cli.demo import Seen, watch
+from windrow.cli.demo import FEWEST_BATCHES, Seen, watch
 from windrow.cli.interrupts import noted
 from windrow.errors import FunctionError
 
@@ -29,6 +29,7 @@ class FakeSpark:
     interrupted_at_s: float = float("inf")
     fails_at_s: float = float("inf")
     ends_at_s: float = float("inf")
+    batch_s: float = A_BATCH_S
     now_s: float = 0.0
     waits: list[float] = field(default_factory=list)
 
@@ -53,7 +54,7 @@ class FakeSpark:
         return self.now_s >= self.ends_at_s
 
     def status(self) -> dict[str, Any]:
-        batch = int(self.now_s / A_BATCH_S) - 1
+        batch = int(self.now_s / self.batch_s) - 1
         streams = {name: {"rows": 100 * (batch + 1), "late": 0, "stored": 40} for name in ("a", "b")}
         return {"batch": batch, "results": 7 * (batch + 1), "streams": streams if batch >= 0 else {}}
 
@@ -77,6 +78,14 @@ def test_it_runs_so_many_seconds_from_the_first_batch_on() -> None:
     assert "14 matches/s" in shown
     assert "80 rows in windows" in shown
     assert "last batch 123 ms" in shown
+
+
+def test_where_batches_take_long_it_waits_for_some() -> None:
+    fake = FakeSpark(batch_s=7.0)
+    seen = look(fake, 2, Console(file=io.StringIO()))
+    assert seen.complete
+    assert len(seen.batch_s) == FEWEST_BATCHES
+    assert seen.status["results"] > 0
 
 
 def test_lines_where_there_is_no_terminal() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet as pq
 from pyspark.sql import SparkSession
@@ -90,6 +91,27 @@ def test_a_run_that_was_stopped_goes_on(
     assert "as_arrived" in other.err
     assert other.err.count("\n") == 1
     assert not (folder / "other.parquet").exists()
+
+
+def test_late_and_bad_rows_are_set_aside_as_in_process(
+    spark: SparkSession, windrow_command: Command, folder: Path
+) -> None:
+    arguments = ("run", *cameras_and_query(folder), *FEW, "--as-arrived", "--lateness", "1 second")
+    times = CAMERAS["cam2"]["ts"]
+    timeless = pc.if_else(pc.equal(CAMERAS["cam2"]["id"], 7), pa.scalar(None, times.type), times)
+    write(CAMERAS["cam2"].set_column(0, "ts", timeless), folder / "cam2.csv")
+    for runtime in ("spark", "local"):
+        ended = windrow_command(
+            *arguments, "--runtime", runtime, "--out", f"{runtime}/", "--set-aside", f"{runtime}.left"
+        )
+        assert ended.code == 0, ended.err
+    for name in ("a-late", "b-late", "b-bad-time"):
+        here, there = (pq.read_table(folder / f"{runtime}.left" / f"{name}.parquet") for runtime in ("local", "spark"))
+        assert len(there) > 0
+        assert set(there.column_names) >= {"ts", "id", "x", "kind"}
+        assert rows_of(there) == rows_of(here.select(there.column_names))
+    names = {path.name for path in (folder / "local.left").iterdir()}
+    assert {path.name for path in (folder / "spark.left").iterdir()} == names
 
 
 def test_a_function_that_fails_on_a_worker_is_one_line(

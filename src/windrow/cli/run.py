@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 RUNTIMES = ("spark", "local")
 _OF_SPARK = ("--master", "--checkpoint")
-_OF_LOCAL = ("--set-aside",)
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -75,9 +74,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     method: options.Methods = None,
     set_aside: Annotated[
         str | None,
-        typer.Option(
-            metavar="DIR", help="Write rows that are late or without event time into this folder (--runtime local)."
-        ),
+        typer.Option(metavar="DIR", help="Write rows that are late or without event time into this folder."),
     ] = None,
     pace: Annotated[
         float | None,
@@ -121,7 +118,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     from windrow.streams.schedule import check_pace
 
     started = perf_counter()
-    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--set-aside": set_aside})
+    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint})
     policy = check_choices(policy, method, favour)
     batch_us = None if batch is None else span_us(batch)
     if batch_us == 0:
@@ -145,7 +142,7 @@ def run(  # noqa: PLR0913 - every option is an argument
         else:
             from windrow.cli.run_spark import run_on_spark
 
-            found = run_on_spark(asked, results, master, checkpoint)
+            found = run_on_spark(asked, results, master, checkpoint, set_aside)
         facts = {"out": str(target), "elapsed_seconds": round(perf_counter() - started, 3), "runtime": runtime, **found}
         if report_file is not None:
             report_file.write_text(_as_json(facts) + "\n", encoding="utf-8")
@@ -156,11 +153,10 @@ def _check_runtime(runtime: str, given: dict[str, str | None]) -> None:
     if runtime not in RUNTIMES:
         hint = f"the runtimes are {', '.join(RUNTIMES)}"
         raise UsageError(f"there is no runtime '{runtime}'", place="--runtime", hint=hint)
-    for option in _OF_SPARK if runtime == "local" else _OF_LOCAL:
+    for option in _OF_SPARK if runtime == "local" else ():
         if given[option] is not None:
-            other = "spark" if runtime == "local" else "local"
             message = f"{option} means nothing to the {runtime} runtime"
-            raise UsageError(message, place=option, hint=f"leave it out, or use --runtime {other}")
+            raise UsageError(message, place=option, hint="leave it out, or use --runtime spark")
     master = given["--master"]
     if master is not None and not master.startswith("local") and given["--checkpoint"] is None:
         hint = "give --checkpoint an address that all machines reach, such as s3a://bucket/folder"

@@ -20,13 +20,13 @@ from rich.console import Console
 
 from windrow.cli.interrupts import noted
 from windrow.cli.outcome import Stopped
-from windrow.cli.output import ResultFile
+from windrow.cli.output import ResultFile, SetAsideFiles
 from windrow.cli.progress import await_end
 from windrow.cli.question import Asked
 from windrow.plan.order import plan_query
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.checkpoint import find_checkpoint
-from windrow.run.spark.replayed import results_of, start_recorded
+from windrow.run.spark.replayed import aside_of, results_of, start_recorded
 from windrow.run.spark.session import LOCAL, session
 from windrow.run.spark.sources.recorded import Recordings
 from windrow.run.spark.state import Commit
@@ -35,17 +35,24 @@ STOPPED_WITHIN_S = 5.0
 """How long an interrupted run waits for its batch; a batch that is cut off is run again."""
 
 
-def run_on_spark(asked: Asked, results: ResultFile, master: str | None, checkpoint: str | None) -> dict[str, Any]:
-    """Run to the end of the input and tell what was found."""
-    with _place(checkpoint, results) as place:
+def run_on_spark(
+    asked: Asked, results: ResultFile, master: str | None, checkpoint: str | None, set_aside: str | None
+) -> dict[str, Any]:
+    """Run to the end of the input and tell what was found; rows that do not enter go to the folder `set_aside`."""
+    with ExitStack() as opened:
+        aside = None if set_aside is None else opened.enter_context(SetAsideFiles(Path(set_aside)))
+        place = opened.enter_context(_place(checkpoint, results))
         try:
-            seconds = _join_all(asked, place, master or LOCAL)
+            seconds = _join_all(asked, place, master or LOCAL, aside is not None)
         except KeyboardInterrupt:
             if checkpoint is None:
                 raise
             raise Stopped(f"stopped before the end; the same command goes on from '{checkpoint}'") from None
         for rows in results_of(place, results.schema):
             results.write(rows)
+        if aside is not None:
+            for stream, reason, rows in aside_of(place):
+                aside(stream, reason, rows)
         found = find_checkpoint(place)
         return _facts(asked, None if found is None else found.commit, seconds, master or LOCAL)
 
@@ -62,7 +69,7 @@ def _place(checkpoint: str | None, results: ResultFile) -> Iterator[str]:
         yield folder
 
 
-def _join_all(asked: Asked, place: str, master: str) -> float:
+def _join_all(asked: Asked, place: str, master: str, set_aside: bool) -> float:
     """Run the join to its end; the seconds it took, without the start of Spark."""
     console = Console(stderr=True)
     with noted() as raise_noted, ExitStack() as opened:
@@ -78,6 +85,7 @@ def _join_all(asked: Asked, place: str, master: str) -> float:
             policy=asked.policy,
             methods=asked.methods,
             throttle=asked.throttle,
+            set_aside=set_aside,
         )
         try:
             await_end(running, console, raise_noted)

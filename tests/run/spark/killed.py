@@ -1,6 +1,12 @@
 """A program for the tests: runs a join over folders of files and dies by SIGKILL at a point of a batch.
 
-python -m tests.run.spark.killed FOLDER POINT BATCH        POINT "never" runs to the end
+    commit K-1 ─▶ plan K ─▶ hop 1: segments ─▶ … ─▶ sink ─▶ commit K ─▶ Spark's own commit
+                    ↑1            ↑2              ↑3      ↑4        ↑5
+
+python -m tests.run.spark.killed FOLDER STORE POINT BATCH        POINT "never" runs to the end
+
+STORE "objects" keeps state and results where nothing is renamed or appended to and each call takes 20 ms. A file
+`begun` says that the first batch of this life has begun, a line in `strikes` that the program killed itself.
 """
 
 from __future__ import annotations
@@ -8,38 +14,123 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 import windrow
+from tests.store.object_store import object_storage
+from windrow.run.spark import query, worker
+from windrow.run.spark.publish import FolderSink
 from windrow.run.spark.query import BatchRunner
+from windrow.store.storage import LocalStorage, Storage
 
 QUERY = """
     SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id FROM a, b, c
     WHERE ABS(a.x - b.x) <= 0.3 AND b.k = c.k WINDOW 5 SECONDS LATENESS 2 SECONDS"""
 
-POINTS = {"plan written": "_job", "before the commit": "_commit", "committed": "_commit"}
+IN_HOP_1 = "in hop 1, a segment written"
+POINTS = (
+    "the plan written",
+    IN_HOP_1,
+    "before the sink",
+    "the sink done, not our commit",
+    "our commit done, not Spark's",
+)
+STORES = ("folder", "objects")
+CALL_S = 0.02
 
 
-def die_at(point: str, batch: int) -> None:
-    """Arrange for the process to end, without any cleaning up, at a point of a batch."""
-    original = getattr(BatchRunner, POINTS[point])
-
-    def dying(self: BatchRunner, number: int, *arguments: Any) -> Any:
-        due = number == batch
-        if due and point != "committed":
-            os.kill(os.getpid(), signal.SIGKILL)
-        found = original(self, number, *arguments)
-        if due:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return found
-
-    setattr(BatchRunner, POINTS[point], dying)
+def storage(folder: Path, store: str, name: str) -> Storage:
+    """Where state or results are."""
+    place = folder / store / name
+    place.mkdir(parents=True, exist_ok=True)
+    return LocalStorage(place) if store == "folder" else object_storage(place, CALL_S)
 
 
-def main(folder: str, point: str, batch: int) -> None:
+def strike(folder: str, point: str, driver: int) -> None:
+    """Note it, and kill the driver program, which is this process or the one this is a worker of."""
+    with open(f"{folder}/strikes", "a") as strikes:  # noqa: PTH123 - in workers too
+        strikes.write(f"{point}\n")
+    os.kill(driver, signal.SIGKILL)
+
+
+def die_at(folder: str, point: str, due: int) -> None:
+    """Arrange for the program to end, without any cleaning up, at a point of a batch."""
+    driver = os.getpid()
+
+    def around(owner: type, method: str, number: Callable[..., int], *, after: bool) -> None:
+        original = getattr(owner, method)
+
+        def dying(*arguments: Any) -> Any:
+            if number(*arguments) == due and not after:
+                strike(folder, point, driver)
+            found = original(*arguments)
+            if number(*arguments) == due and after:
+                strike(folder, point, driver)
+            return found
+
+        setattr(owner, method, dying)
+
+    def second(_self: Any, batch: int, *_rest: Any) -> int:
+        return batch
+
+    def last(*arguments: Any) -> int:
+        return int(arguments[-1])
+
+    if point == POINTS[0]:
+        around(BatchRunner, "_planned", second, after=True)
+    elif point == IN_HOP_1:
+        setattr(worker, "hop", dying_hop(folder, due, driver))  # noqa: B010 - mypy lets no function be replaced
+    elif point == POINTS[2]:
+        around(FolderSink, "deliver", last, after=False)
+    elif point == POINTS[3]:
+        around(BatchRunner, "_commit", second, after=False)
+    else:
+        around(BatchRunner, "_commit", second, after=True)
+
+
+def dying_hop(folder: str, due: int, driver: int) -> Callable[..., Any]:
+    """Tasks of a hop that kill the driver program as soon as they have written a segment of a batch."""
+    original = worker.hop
+
+    def hop(job: worker.Job, number: int, attempt: worker.Attempt) -> Any:
+        task = original(job, number, attempt)
+        if job.batch != due or number != 0:
+            return task
+
+        def dying(batches: Any) -> Any:
+            written = worker._written
+
+            def write_and_die(*arguments: Any) -> Any:
+                message = written(*arguments)
+                strike(folder, IN_HOP_1, driver)
+                return message
+
+            setattr(worker, "_written", write_and_die)  # noqa: B010
+            return task(batches)
+
+        return dying
+
+    return hop
+
+
+def say_begun(folder: str) -> None:
+    """Leave a sign when the first batch begins."""
+    original = BatchRunner.run
+
+    def run(self: BatchRunner, frame: Any, batch: int) -> None:
+        Path(folder, "begun").touch()
+        original(self, frame, batch)
+
+    setattr(BatchRunner, "run", run)  # noqa: B010
+
+
+def main(folder: str, store: str, point: str, batch: int) -> None:
     """Run the join to the end of its input, or to its death."""
+    query.ONE_TASK_SECONDS = -1.0  # in hops, as if batches were large
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "2")
     spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
@@ -49,13 +140,15 @@ def main(folder: str, point: str, batch: int) -> None:
         schema = spark.read.parquet(f"{folder}/{name}").schema
         reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
         frames[name] = reader.parquet(f"{folder}/{name}")
+    say_begun(folder)
     if point != "never":
-        die_at(point, batch)
+        die_at(folder, point, batch)
     join = windrow.sql(QUERY, frames)
-    options = {"checkpoint": f"{folder}/state", "trigger": "available now", "slices": 2, "max_ahead": None}
-    join.start(f"{folder}/out", **options).await_termination()  # type: ignore[attr-defined]
+    sink, state = (storage(Path(folder), store, name) for name in ("out", "state"))
+    options = {"state": state, "trigger": "available now", "slices": 2, "max_ahead": None}
+    join.start(sink, checkpoint=f"{folder}/checkpoint", **options).await_termination()  # type: ignore[attr-defined]
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -16,26 +17,32 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
-from tests.run.spark.killed import POINTS, QUERY
-from tests.run.spark.test_join import BATCHES, TABLES, parts
+from tests.run.spark.killed import POINTS, QUERY, STORES, storage
+from tests.run.spark.test_join import ROWS, TABLES
 
 ROOT = Path(__file__).resolve().parents[3]
-DONE_S = 180
+BATCHES = {"points": 8, "moments": 24}
+STRIKES_A_SEED = 5
+SEEDS = range(4)
+WITHIN_S = {"folder": 3.0, "objects": 8.0}
+"""How long after the first batch of a life has begun it may end."""
+DONE_S = 900
 
 
-def lay_out(folder: Path) -> None:
-    for name in TABLES:
+def lay_out(folder: Path, batches: int) -> None:
+    for name, table in TABLES.items():
         (folder / name).mkdir()
-        for number, part in enumerate(parts(name)):
+        for number in range(batches):
             file = folder / name / f"{number:03d}.parquet"
-            pq.write_table(part, file)
+            pq.write_table(table.slice(number * ROWS // batches, ROWS // batches), file)
             os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
 
 
-def begun(folder: Path, point: str, batch: int) -> subprocess.Popen[bytes]:
+def begun(folder: Path, store: str, point: str = "never", batch: int = 0) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-m", "tests.run.spark.killed", str(folder), point, str(batch)]
+    command = [sys.executable, "-m", "tests.run.spark.killed", str(folder), store, point, str(batch)]
     quiet = subprocess.DEVNULL
+    (folder / "begun").unlink(missing_ok=True)
     return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=quiet, stderr=quiet, start_new_session=True)
 
 
@@ -48,42 +55,59 @@ def ended(process: subprocess.Popen[bytes]) -> int:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def struck(folder: Path, store: str, generator: np.random.Generator) -> bool:
+    """Let a program run for a moment, from its first batch on, and kill it; whether it was not through yet."""
+    process = begun(folder, store)
+    until_s = time.monotonic() + DONE_S
+    while not (folder / "begun").exists() and process.poll() is None and time.monotonic() < until_s:
+        time.sleep(0.02)
+    time.sleep(float(generator.uniform(0, WITHIN_S[store])))
+    process.kill()
+    return ended(process) == -signal.SIGKILL
+
+
 def expected() -> Counter[tuple[int, ...]]:
     with windrow.local(windrow.sql(QUERY, TABLES)) as join:
-        found: Counter[tuple[int, ...]] = Counter()
-        for number in range(BATCHES):
-            for name in TABLES:
-                join.push(name, parts(name)[number])
-            found.update(tuple(row.values()) for row in join.step().to_pylist())
-    return found
+        for name, table in TABLES.items():
+            join.push(name, table)
+        found = join.finish().to_pylist()
+    return Counter(tuple(row[f"{name}_id"] for name in "abc") for row in found)
 
 
-def written(folder: Path) -> Counter[tuple[int, ...]]:
-    table = pq.read_table(folder / "out", partitioning=None)
-    return Counter(tuple(row[f"{name}_id"] for name in "abc") for row in table.to_pylist())
+def written(folder: Path, store: str) -> Counter[tuple[int, ...]]:
+    """The published results."""
+    out = storage(folder, store, "out")
+    names = [name for name in out.list() if name.startswith("batch=")]
+    rows = [row for name in names for row in pq.read_table(io.BytesIO(out.get(name))).to_pylist()]
+    return Counter(tuple(row[f"{name}_id"] for name in "abc") for row in rows)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("point", POINTS)
-def test_killed_at_a_point_of_a_batch(point: str, tmp_path: Path) -> None:
-    lay_out(tmp_path)
+def test_killed_at_a_point_of_a_batch(point: str, store: str, tmp_path: Path) -> None:
+    lay_out(tmp_path, BATCHES["points"])
     for batch in (0, 2, 5):
-        assert ended(begun(tmp_path, point, batch)) == -signal.SIGKILL
-    assert ended(begun(tmp_path, "never", 0)) == 0
-    assert written(tmp_path) == expected()
+        assert ended(begun(tmp_path, store, point, batch)) == -signal.SIGKILL
+    assert (tmp_path / "strikes").read_text().splitlines().count(point) >= 3
+    assert ended(begun(tmp_path, store)) == 0
+    found = written(tmp_path, store)
+    assert found == expected()
+    assert found.total() > 50
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(4))
-def test_killed_at_random_moments(seed: int, tmp_path: Path) -> None:
-    lay_out(tmp_path)
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_killed_at_random_moments(seed: int, store: str, tmp_path: Path) -> None:
     generator = np.random.default_rng(seed)
-    strikes = 0
-    for _ in range(5):
-        process = begun(tmp_path, "never", 0)
-        time.sleep(float(generator.uniform(6, 16)))
-        process.kill()
-        strikes += ended(process) == -signal.SIGKILL
-    assert strikes > 0
-    assert ended(begun(tmp_path, "never", 0)) == 0
-    assert written(tmp_path) == expected()
+    strikes = lives = 0
+    while strikes < STRIKES_A_SEED:
+        folder = tmp_path / str(lives := lives + 1)
+        folder.mkdir()
+        lay_out(folder, BATCHES["moments"])
+        while strikes < STRIKES_A_SEED and struck(folder, store, generator):
+            strikes += 1
+        assert ended(begun(folder, store)) == 0
+        assert written(folder, store) == expected()
+    assert len(SEEDS) * strikes >= 20

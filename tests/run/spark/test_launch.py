@@ -13,9 +13,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import windrow
 from tests.run.spark.test_join import BATCHES, TABLES, folders, in_process, text
-from windrow.errors import FunctionError, SourceError, UsageError
+from windrow.errors import FunctionError, SourceError, StateError, UsageError
 from windrow.run.spark.join import SparkJoin
 from windrow.run.spark.launch import trigger_of
+from windrow.run.spark.state import FORMAT_VERSION
 
 __all__ = ["folders"]
 
@@ -84,6 +85,27 @@ def test_a_folder_of_another_join_is_refused(join: SparkJoin, tmp_path: Path) ->
     (tmp_path / "out" / "batch=7" / "part-0.parquet").write_bytes(b"")
     with pytest.raises(UsageError, match="holds results of another join"):
         join.start(tmp_path / "out", checkpoint=tmp_path / "c", **ENDING)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "says"),
+    [
+        ("WINDOW 2 SECONDS", "WINDOW 3 SECONDS", "window of stream 'a' was 2 seconds, is 3 seconds"),
+        ("a.x < b.x", "a.x > b.x", "condition .* is gone; condition .* is new"),
+        ("version", "0", "the checkpoint has format version 0"),
+    ],
+)
+def test_a_checkpoint_of_another_query_or_format_is_refused_at_the_start(
+    was: str, now: str, says: str, join: SparkJoin, tmp_path: Path
+) -> None:
+    join.start(windrow.Format("noop"), checkpoint=tmp_path, **ENDING).await_termination()
+    asked: Any = windrow.sql(QUERY.replace(was, now), {name: source.frame for name, source in join.sources.items()})
+    if was == "version":
+        (commit,) = (tmp_path / "windrow" / "commits").glob("1.json")
+        commit.write_text(commit.read_text().replace(f'"version":{FORMAT_VERSION}', f'"version":{now}'))
+    with pytest.raises(StateError, match=says) as refused:
+        asked.start(windrow.Format("noop"), checkpoint=tmp_path, **ENDING)
+    assert "\n" not in str(refused.value)
 
 
 def test_two_joins_of_one_name_are_refused_and_the_first_goes_on(join: SparkJoin, tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-import pyarrow as pa
-from pyspark.sql import SparkSession
-
-from windrow.run.spark.publish import STAGED, FolderSink, inside
-from windrow.run.spark.results import Output, ResultFile, Results
+from windrow.run.spark.publish import STAGED, FolderSink, Staging, inside
+from windrow.run.spark.results import Output, ResultFile
 from windrow.store.storage import Storage
+
+BECAUSE = "set_aside_because"
+"""The column with the reason."""
 
 
 class Aside:
@@ -24,15 +24,12 @@ class Aside:
     def __init__(self, folder: Storage) -> None:
         self.folder = folder
         self.output = Output(inside(folder, STAGED), "parquet")
-        self._sinks: dict[str, FolderSink] = {}
+        self._staging = Staging(self.output.storage)
 
     def deliver(self, files: Mapping[str, Sequence[ResultFile]], batch: int) -> None:
         """Publish what the tasks of a batch staged, by stream."""
         for stream, staged in files.items():
-            if stream not in self._sinks:
-                below = inside(self.folder, f"stream={quote(stream, safe='')}")
-                self._sinks[stream] = FolderSink(below, self.output.storage)
             if staged:
-                spark = SparkSession.active()
-                results = Results(spark, self.output, pa.schema([]), tuple(staged))
-                self._sinks[stream].deliver(results, batch)
+                below = inside(self.folder, f"stream={quote(stream, safe='')}")
+                FolderSink(below, self.output.storage).publish(staged, batch)
+        self._staging.delivered()

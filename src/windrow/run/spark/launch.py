@@ -14,13 +14,15 @@ from windrow.errors import QueryError, UsageError
 from windrow.query.clauses import span_us
 from windrow.run.spark.failures import brief
 from windrow.run.spark.handle import RunningJoin
+from windrow.run.spark.journal import Journal
 from windrow.run.spark.publish import FolderSink
 from windrow.run.spark.query import BatchRunner, Setting
+from windrow.run.spark.question import check_same
 from windrow.run.spark.sinks import FormatSink, Sink
 from windrow.run.spark.sources.follow import follow
 from windrow.run.spark.turnstile import Turnstile
 from windrow.run.spark.whereabouts import begin_span, last_commit, read_spans, span_of
-from windrow.store.storage import shown
+from windrow.store.storage import Storage, shown
 
 AVAILABLE_NOW = "available now"
 _TRIGGERS = 'give a span such as "1 second", or "available now"'
@@ -34,6 +36,7 @@ def launch(
     timing = trigger_of(trigger)
     spark, state = frame.sparkSession, setting.storage
     runner = BatchRunner(setting)
+    _refuse_other_question(setting.storage, runner)
     schema = runner.program.schema
     if isinstance(sink, FormatSink):
         sink.check(spark)
@@ -55,6 +58,13 @@ def launch(
     except Exception as error:
         raise UsageError(f"Spark does not start the join: {brief(error).message}", hint=_STARTED) from error
     return RunningJoin(spark_query, runner, turnstile, lambda: follow(spark, state.address))
+
+
+def _refuse_other_question(state: Storage, runner: BatchRunner) -> None:
+    """Say what differs from the query that the checkpoint belongs to before anything starts."""
+    last = Journal(state).commit(last_commit(state))
+    if last is not None:
+        check_same(last.question, runner.question)
 
 
 def trigger_of(text: str) -> dict[str, Any]:

@@ -65,18 +65,22 @@ class FolderSink:
         self._staging = Staging(self.staging)
 
     def deliver(self, results: Results, batch: int) -> None:
-        """Publish the files of a batch, in place of those that an earlier try published."""
+        """Publish the results of a batch, and clear what lies staged."""
+        self.publish((*results.files, *results.inline), batch)
+        self._staging.delivered()
+
+    def publish(self, parts: Iterable[ResultFile | pa.Table], batch: int) -> None:
+        """Publish the files and tables of a batch, in place of those that an earlier try published."""
         for name in self.folder.list(batch_folder(batch)):
             self.folder.delete(name)
-        parts: list[ResultFile | pa.Table] = [*results.files, *(table for table in results.inline if len(table))]
-        named = [(part, f"{batch_folder(batch)}/part-{number}.parquet") for number, part in enumerate(parts)]
+        filled = [part for part in parts if isinstance(part, ResultFile) or len(part)]
+        named = [(part, f"{batch_folder(batch)}/part-{number}.parquet") for number, part in enumerate(filled)]
         if isinstance(self.folder, LocalStorage) or len(named) < 2:
             for part, name in named:
                 self._publish(part, name)
         else:
             with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
                 list(pool.map(lambda one: self._publish(*one), named))
-        self._staging.delivered()
 
     def is_empty(self) -> bool:
         """Whether no batch has been published yet."""

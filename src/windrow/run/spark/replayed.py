@@ -11,8 +11,10 @@ import json
 import sys
 from collections.abc import Collection, Iterator
 from typing import Literal
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
@@ -22,6 +24,7 @@ from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.work import REFERENCE
 from windrow.query.builder import Join
 from windrow.run.local import settings_of
+from windrow.run.spark.aside import BECAUSE, Aside
 from windrow.run.spark.blobs import Blobs
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.join import _arrow_types
@@ -36,6 +39,8 @@ from windrow.store.storage import open_storage
 
 RESULTS = "results"
 """The folder of the results below a checkpoint."""
+ASIDE = "set-aside"
+"""The folder of the rows that were set aside."""
 
 
 def start_recorded(
@@ -47,11 +52,12 @@ def start_recorded(
     policy: str = "timestamp",
     methods: Collection[str] | None = None,
     throttle: float | Literal["auto"] | None = None,
+    set_aside: bool = False,
 ) -> RunningJoin:
     """Start a join over recordings; it ends when they do, and `results_of` the checkpoint are its results.
 
     `query` is bound to the schemas of the recordings; `throttle` is the share of the full work to do, "auto" for as
-    much as there is time for at the recordings' pace.
+    much as there is time for at the recordings' pace; `set_aside` keeps late and bad rows for `aside_of`.
     """
     register(spark)
     spec = query.spec()
@@ -70,6 +76,7 @@ def start_recorded(
         feed=Blobs(tuple(stream.name for stream in spec.streams)),
         output=Output(into.staging, into.form),
         sink=into.deliver,
+        aside=Aside(open_storage(f"{checkpoint}/{ASIDE}")) if set_aside else None,
         max_ahead_us=None,
         control=control,
         costs=REFERENCE if control is None else calibrated() or REFERENCE,
@@ -86,6 +93,18 @@ def results_of(checkpoint: str, schema: pa.Schema) -> Iterator[pa.Table]:
             with pq.ParquetFile(folder.fetch(name)) as file:
                 for batch in file.iter_batches():
                     yield pa.Table.from_batches([batch]).cast(schema)
+
+
+def aside_of(checkpoint: str) -> Iterator[tuple[str, str, pa.Table]]:
+    """The rows that were set aside: stream, reason and rows, a few at a time."""
+    folder = open_storage(f"{checkpoint}/{ASIDE}")
+    for name in folder.list():
+        stream, _, file = name.partition("/")
+        if stream.startswith("stream=") and file.startswith("batch="):
+            held = pq.read_table(folder.fetch(name), partitioning=None)
+            for reason in pc.unique(held[BECAUSE]).to_pylist():
+                rows = held.filter(pc.equal(held[BECAUSE], reason)).drop_columns(BECAUSE)
+                yield unquote(stream.removeprefix("stream=")), reason, rows
 
 
 def given(running: RunningJoin) -> tuple[int, int]:

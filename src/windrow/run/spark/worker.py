@@ -34,6 +34,7 @@ from windrow.run.partial import Partial, View
 from windrow.run.program import Keep, Program
 from windrow.run.results import result_batch
 from windrow.run.spark import messages
+from windrow.run.spark.aside import BECAUSE
 from windrow.run.spark.journal import segment_name
 from windrow.run.spark.lanes import Feed
 from windrow.run.spark.messages import COUNT, DONE, KEPT, NOTED, PROBE, RESULT, STAGED, STORE, Message
@@ -221,7 +222,7 @@ class _Aside:
 
     def __call__(self, stream: str, reason: str, rows: pa.Table) -> None:
         reasons = pa.array([reason] * len(rows), pa.string())
-        self.held.setdefault(stream, []).append(rows.append_column("set_aside_because", reasons))
+        self.held.setdefault(stream, []).append(rows.append_column(BECAUSE, reasons))
 
     def files(self) -> dict[str, list[dict[str, object]]]:
         """Write what was set aside; the files of each stream."""
