@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -77,6 +78,22 @@ def smaller(
         "ratio": None if peer is None else _rounded(judged),
         "goal": f"<= {goal:g}" if peer is not None else f"<= {goal:g} {unit}",
         "met": judged <= goal,
+        "note": note,
+    }
+
+
+def larger(name: str, *, ours: float, peer: float, unit: str, goal: float, note: str = "", peer_name: str = "") -> Row:
+    """A row whose goal is a least ratio of ours to the peer's."""
+    ratio = ours / peer if peer > 0 else math.inf
+    return {
+        "name": name,
+        "peer_name": peer_name,
+        "ours": _rounded(ours),
+        "peer": _rounded(peer),
+        "unit": unit,
+        "ratio": _rounded(ratio) if math.isfinite(ratio) else None,
+        "goal": f">= {goal:g}",
+        "met": ratio >= goal,
         "note": note,
     }
 

@@ -20,6 +20,7 @@ from benchmarks import (
     bench_harvest,
     bench_loop,
     bench_memory,
+    bench_memory_limit,
     bench_methods,
 )
 from benchmarks.deltas import CONDITIONS, DeltaJoin, Sizes, check_same, delta
@@ -40,6 +41,12 @@ SIZES: dict[str, tuple[Any, int]] = {
     "directions": (bench_directions.Sizes(rounds=1), 5),
     "drivers": (bench_drivers.Sizes(("VI",), ("1M",), Size(scale=0.01, rounds=1)), 1),
     "methods": (bench_methods.Sizes((3,), (10,), (64,), batch_rows=20, batches=4), 4),
+    "memory_limit": (
+        bench_memory_limit.Sizes(
+            1, bench_memory_limit.SETTINGS[:1], (0.3,), run_s=12, warm_up_s=4, batch_s=2, recorded=False
+        ),
+        2,
+    ),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }
 

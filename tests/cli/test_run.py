@@ -117,6 +117,36 @@ def test_json_is_all_there_is_on_standard_output(windrow_command: Command, folde
     assert all(step["method"] and step["why"] for step in report["steps"])
 
 
+def test_a_memory_limit_is_kept_and_what_it_cost_is_told(windrow_command: Command, folder: Path) -> None:
+    ended = windrow_command(*HERE, *cameras_and_query(folder), "--out", "exact.parquet", "--json")
+    assert ended.code == 0, ended.err
+    exact = json.loads(ended.out)
+    options = ("--out", "near.parquet", "--memory", "2kB", "--batch", "2 seconds")
+    ended = windrow_command(*HERE, *cameras_and_query(folder), *options, "--json")
+    assert ended.code == 0, ended.err
+    report = json.loads(ended.out)
+    memory = report["memory"]
+    assert memory["limit_bytes"] == 2000 >= memory["largest_bytes"] > 0
+    assert memory["let_go"] == sum(stream["let_go"] for stream in report["streams"].values()) > 0
+    assert 0 < report["results"] < exact["results"]
+    ended = windrow_command(*HERE, *cameras_and_query(folder), *options)
+    assert f"{memory['let_go']:,} rows were let go for memory" in ended.out
+    assert "larger than the memory by themselves" in ended.out if memory["crowded"] else True
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (("--memory", "lots"), "'lots' is not a memory limit"),
+    (("--memory", "1GB", "--runtime", "spark"), "--memory means nothing to the spark runtime"),
+])  # fmt: skip
+def test_a_memory_limit_that_cannot_be_used(
+    windrow_command: Command, folder: Path, options: tuple[str, ...], message: str
+) -> None:
+    ended = windrow_command(*HERE, *cameras_and_query(folder), "--out", "near.parquet", *options)
+    assert ended.code == 2
+    assert message in ended.err
+    assert not (folder / "near.parquet").exists()
+
+
 def test_late_and_bad_rows_are_counted_and_set_aside(windrow_command: Command, folder: Path) -> None:
     text = NEAR + "LATENESS a 1 MINUTE"
     arguments = cameras_and_query(folder, text)

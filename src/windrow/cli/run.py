@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RUNTIMES = ("spark", "local")
 _OF_SPARK = ("--master", "--checkpoint")
+_OF_LOCAL = ("--memory",)
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -92,6 +93,14 @@ def run(  # noqa: PLR0913 - every option is an argument
             "much as there is time for, is what --pace does by itself.",
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="How much the windows may take after each batch, such as 500MB. Beyond it the rows that promise the "
+            "fewest results are let go, and counted in the report (--runtime local).",
+        ),
+    ] = None,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there, as JSON.")] = None,
     json: options.Json = False,
 ) -> None:
@@ -114,11 +123,14 @@ def run(  # noqa: PLR0913 - every option is an argument
     import windrow
     from windrow.cli.output import ResultFile, Staged, destination
     from windrow.cli.question import Asked, ask, check_choices
+    from windrow.plan.memory import limit_bytes
     from windrow.query.clauses import span_us
     from windrow.streams.schedule import check_pace
 
     started = perf_counter()
-    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint})
+    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--memory": memory})
+    if memory is not None:
+        limit_bytes(memory)
     policy = check_choices(policy, method, favour)
     batch_us = None if batch is None else span_us(batch)
     if batch_us == 0:
@@ -138,7 +150,7 @@ def run(  # noqa: PLR0913 - every option is an argument
         if runtime == "local":
             from windrow.cli.run_local import run_here
 
-            found = run_here(asked, results.write, set_aside)
+            found = run_here(asked, results.write, set_aside, memory)
         else:
             from windrow.cli.run_spark import run_on_spark
 
@@ -153,10 +165,11 @@ def _check_runtime(runtime: str, given: dict[str, str | None]) -> None:
     if runtime not in RUNTIMES:
         hint = f"the runtimes are {', '.join(RUNTIMES)}"
         raise UsageError(f"there is no runtime '{runtime}'", place="--runtime", hint=hint)
-    for option in _OF_SPARK if runtime == "local" else ():
+    for option in _OF_SPARK if runtime == "local" else _OF_LOCAL:
         if given[option] is not None:
+            other = "spark" if runtime == "local" else "local"
             message = f"{option} means nothing to the {runtime} runtime"
-            raise UsageError(message, place=option, hint="leave it out, or use --runtime spark")
+            raise UsageError(message, place=option, hint=f"leave it out, or use --runtime {other}")
     master = given["--master"]
     if master is not None and not master.startswith("local") and given["--checkpoint"] is None:
         hint = "give --checkpoint an address that all machines reach, such as s3a://bucket/folder"
@@ -196,7 +209,18 @@ def _summary(facts: dict[str, Any]) -> str:
     ill = f" {faults:,} values overflowed or were divided by zero and count as NULL." if faults else ""
     throttle = facts.get("throttle")
     shed = "" if throttle is None else f"; {throttle:.0%} of the full work was done at the end"
-    return f"{done}{memory}{shed}. Results are in {facts['out']}.{ill}"
+    return f"{done}{memory}{shed}. Results are in {facts['out']}.{ill}{_let_go(facts.get('memory'))}"
+
+
+def _let_go(memory: dict[str, Any] | None) -> str:
+    """What a memory limit cost."""
+    if memory is None or not memory["let_go"]:
+        return ""
+    lost = f" {memory['let_go']:,} rows were let go for memory, about {memory['lost_results']:,.0f} results with them."
+    if not memory["crowded"]:
+        return lost
+    hint = "give more --memory or a shorter --batch"
+    return f"{lost} {memory['crowded']:,} batches were larger than the memory by themselves: {hint}."
 
 
 def _check_not_input(target: Path, question: Question) -> None:

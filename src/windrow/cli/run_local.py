@@ -22,8 +22,12 @@ from windrow.streams.replay import Replay
 from windrow.streams.schedule import Schedule
 
 
-def run_here(asked: Asked, deliver: Callable[[pa.Table], None], set_aside: str | None) -> dict[str, Any]:
-    """Run to the end of the input and tell what was found; rows that do not enter go to the folder `set_aside`."""
+def run_here(
+    asked: Asked, deliver: Callable[[pa.Table], None], set_aside: str | None, memory: str | None
+) -> dict[str, Any]:
+    """Run to the end of the input and tell what was found; rows that do not enter go to the folder `set_aside`, windows
+    take no more than `memory`.
+    """
     with ExitStack() as opened:
         aside = None if set_aside is None else opened.enter_context(SetAsideFiles(Path(set_aside)))
         question = asked.question
@@ -33,6 +37,7 @@ def run_here(asked: Asked, deliver: Callable[[pa.Table], None], set_aside: str |
             policy=asked.policy,
             methods=asked.methods,
             set_aside=aside,
+            memory=memory,
             throttle=asked.throttle,
             costs=REFERENCE if asked.throttle is None else calibrated() or REFERENCE,
             charge=None if pace is None else lambda done: done.slowed(pace),

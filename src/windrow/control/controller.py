@@ -24,12 +24,15 @@ import numpy as np
 from windrow.control.choice import Choice, Steps, choose, path_statistics
 from windrow.control.fit import CostFit
 from windrow.control.lags import Learned, surprise
+from windrow.control.memory import EXPECTED, Exposure, Holding, check_policy, directions_of
 from windrow.control.observation import Joined, Observation, summed
 from windrow.control.rates import Rates
 from windrow.control.throttle import ThrottleRule, load_of
 from windrow.errors import PlanError
 from windrow.plan.bins import MOST_BINS, Bins, lag_bins
 from windrow.plan.cost import StepCost, StreamStatistics
+from windrow.plan.holding import Stock
+from windrow.plan.kept import KeptSpan
 from windrow.plan.plan import Plan
 from windrow.plan.random_drop import keep_rates
 from windrow.plan.shedding import Portion, Shedding, sampled
@@ -50,7 +53,8 @@ class ControlSettings:
     `interval_s` is Δ, `boost` γ, `sample` ω; `fixed` a throttle that does not follow the load. `policy` says what is
     left out: parts of windows (`harvest`), or rows at random before the join (`drop`). `optimiser` is one of
     `windrow.plan.harvest.METHODS`, or `mixture`, the best two settings drawn from. What was learned half fades in
-    `memory_s`, and down to `forget` at once when an interval finds what is `surprise` deviations off.
+    `memory_s`, and down to `forget` at once when an interval finds what is `surprise` deviations off. The windows may
+    take `memory_bytes`, shared out by `memory_policy`, one of `windrow.control.memory.POLICIES`.
     """
 
     interval_s: float = 5.0
@@ -66,10 +70,15 @@ class ControlSettings:
     memory_s: float = 30.0
     surprise: float = 5.0
     forget: float = 0.1
+    memory_bytes: int | None = None
+    memory_policy: str = EXPECTED
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise PlanError(f"there is no shedding policy '{self.policy}'", hint=f"choose one of {', '.join(POLICIES)}")
+        check_policy(self.memory_policy)
+        if self.memory_bytes is not None and self.memory_bytes < 1:
+            raise PlanError(f"windows cannot fit into {self.memory_bytes} bytes", hint="give a memory limit above 0")
         if not 0 <= self.sample < 1:
             raise PlanError(f"a sample cannot be {self.sample} of the rows", hint="give a share from 0 to below 1")
         if self.fixed is not None and not 0 < self.fixed <= 1:
@@ -117,6 +126,9 @@ class Controller:
             for driver, paths in self.by_driver.items()
         }
         self.choice: Choice | None = None
+        self.exposure = Exposure()
+        self._holding: Holding | None = None
+        self._split: dict[str, float] | None = None
 
     def observe(self, batch: Observation) -> None:
         """Take in what a batch did."""
@@ -138,6 +150,22 @@ class Controller:
     def use_methods(self, plan: Plan) -> None:
         """Go on under a plan that differs in methods alone: what was learned of orders and lags stays good."""
         self.plan, self.fit = plan, self.fit.under(plan)
+
+    def keep(self, stocks: Mapping[str, Stock], budget: float) -> tuple[KeptSpan, ...]:
+        """What to keep of each store in so many bytes, by what was learned up to the last interval."""
+        if self._holding is None:
+            firsts = {driver: paths[0] for driver, paths in self.by_driver.items()}
+            rates_hz = {name: self.rates.stream(self.spec.stream(name)).rate_hz for name in firsts}
+            bins = {driver: self.bins[path] for driver, path in firsts.items()}
+            portions = dict(self.shedding.portions)
+            self._holding = Holding(
+                self.settings.memory_policy,
+                rates_hz,
+                directions_of(self.learned, self.exposure, self.paths, bins, rates_hz, portions),
+                sum(held.drivers * held.results_a_row for held in self.learned.values()),
+                before=self._split,
+            )
+        return self._holding.spans(stocks, budget)
 
     def to_be_chosen(self) -> tuple[tuple[StreamStatistics, ...], tuple[tuple[Steps, ...], ...]] | None:
         """What is known of the streams, and of each path of each driver; None before all drivers were sampled."""
@@ -165,6 +193,8 @@ class Controller:
             "decisions": self.decisions,
             "learned": {driver: held.to_values() for driver, held in self.learned.items()},
             "expected": dict(self.expected),
+            "split": None if self._split is None else dict(self._split),
+            "exposure": self.exposure.to_values(),
             "batches": [batch.to_values() for batch in self._batches],
             "before": None if self._before is None else self._before.to_values(),
             "decided_s": self._decided_s,
@@ -184,6 +214,8 @@ class Controller:
         )
         if fits:
             self.learned, self.expected = learned, dict(values["expected"])
+            self._split = values["split"]
+            self.exposure = Exposure.from_values(values["exposure"])
             self.shedding = Shedding.from_values(values["shedding"])
         self._batches = [Observation.from_values(batch) for batch in values["batches"]] if fits else []
         self._before = None if values["before"] is None else Observation.from_values(values["before"])
@@ -206,11 +238,14 @@ class Controller:
         self.shedding = self._optimised()
         self._before = self._batches[-1]
         self._batches = []
+        self._split = self._split if self._holding is None else self._holding.split
+        self._holding = None
         self._decided_s = now_s
 
     def _learn(self, joined: Joined, now_s: float) -> None:
         decided_s = self._decided_s if self._decided_s is not None else now_s
         faded = 0.5 ** ((now_s - decided_s) / self.settings.memory_s)
+        kept = {}
         for driver, held in self.learned.items():
             sample, others = (
                 {path: tally for path, tally in found.items() if path in held.paths}
@@ -219,11 +254,14 @@ class Controller:
             off = abs(surprise(others, self.expected[driver])) if driver in self.expected else 0.0
             keep = self.settings.forget if off > self.settings.surprise else faded
             self.learned[driver] = held.after(sample, others, self.shedding.throttle, keep)
+            kept[driver] = keep
+        self.exposure = self.exposure.after(joined, self.paths, self.by_driver, kept)
 
     def _optimised(self) -> Shedding:
         known = self.to_be_chosen()
         if known is None or self.throttle >= 1:
-            self.expected = {}
+            limited = self.settings.memory_bytes is not None
+            self.expected = {name: held.results_a_row for name, held in self.learned.items()} if limited else {}
             return self._portions(None)
         streams, options = known
         settings = self.settings

@@ -49,7 +49,9 @@ class PathTally:
     `lags` holds for each step the number of results by lag bin (`windrow.plan.bins`) of the member that step found. Of
     many results only some are looked at, each standing for `1 / share` of them, so the numbers need not be whole. Of
     the results of sampled rows, `missed` would have escaped the driver's other rows, `missed_lags` says where.
-    `behind` counts for each step stored rows newer than the driver's.
+    `behind` counts for each step stored rows newer than the driver's. Where rows were let go for memory, `exposed`
+    adds up for each step and lag bin the share of the store's rows that each driver could still find there, and `lost`
+    estimates the results that were not found because of that.
     """
 
     drivers: int = 0
@@ -59,6 +61,8 @@ class PathTally:
     missed: float = 0.0
     missed_lags: tuple[tuple[float, ...], ...] = ()
     behind: tuple[int, ...] = ()
+    exposed: tuple[tuple[float, ...], ...] = ()
+    lost: float = 0.0
 
     def __add__(self, other: PathTally) -> PathTally:
         return PathTally(
@@ -69,6 +73,8 @@ class PathTally:
             self.missed + other.missed,
             _by_bin(self.missed_lags, other.missed_lags),
             tuple(one + two for one, two in _paired(self.behind, other.behind, 0)),
+            _by_bin(self.exposed, other.exposed),
+            self.lost + other.lost,
         )
 
     def slowed(self, factor: float) -> PathTally:
@@ -186,6 +192,8 @@ def _paths(values: Mapping[str, Any]) -> dict[str, PathTally]:
             held["missed"],
             tuple(tuple(found) for found in held["missed_lags"]),
             tuple(held["behind"]),
+            tuple(tuple(held_there) for held_there in held["exposed"]),
+            held["lost"],
         )
         for name, held in values.items()
     }

@@ -6,8 +6,9 @@ Everything that decides ends in a plan, everything that runs takes one:
     paths     for each driver the steps to take, each with the method that searches it    (windrow.plan.order, .methods)
     slices    how each stream's rows are shared out over the cluster: one slice in process  (windrow.plan.slices)
     shedding  who probes, and what is probed: all rows, everything, unless it says otherwise  (windrow.plan.shedding)
+    kept      what of each window stays in memory: everything, unless it says otherwise       (windrow.plan.kept)
 
-A plan that sheds nothing is the exact join.
+A plan that sheds nothing and keeps everything is the exact join.
 
 >>> step = Step("b", "hashed", conjuncts=(0,), leading=(0,), narrowing=(), why="a.k = b.k is an equality")
 >>> plan = Plan("timestamp", (Path("a", (step,)),))
@@ -23,10 +24,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from windrow.errors import PlanError
+from windrow.plan.kept import KeptSpan
 from windrow.plan.shedding import ALL, Shedding
 from windrow.plan.slices import ONE_SLICE, Slices
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class Plan:
     paths: tuple[Path, ...]
     slices: Slices = ONE_SLICE
     shedding: Shedding = ALL
+    kept: tuple[KeptSpan, ...] = ()
 
     def path(self, driver: str) -> Path:
         """The first path of a driver."""
@@ -114,7 +117,8 @@ class Plan:
                 )
             paths = tuple(_path(path) for path in value["paths"])
             slices, shedding = Slices.from_values(value["slices"]), Shedding.from_values(value["shedding"])
-            return Plan(str(value["policy"]), paths, slices, shedding)
+            kept = tuple(map(KeptSpan.from_values, value["kept"]))
+            return Plan(str(value["policy"]), paths, slices, shedding, kept)
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, PlanError):
                 raise

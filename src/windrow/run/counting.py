@@ -1,13 +1,15 @@
 """What a batch's probing did, counted while it runs: a clerk takes notes, the controller reads them.
 
 For each path there are two pages: sampled rows, and all others. Results are looked at for where their members lay;
-of many in one block only some are, each standing for several, so that counting stays a small part of the work.
+of many in one block only some are, each standing for several, so that counting stays a small part of the work. Where
+rows were let go for memory, it is noted how much of what the drivers looked for was still there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +23,22 @@ from windrow.run.reach import driver_clock
 from windrow.store.operand import Array
 
 MOST_SAMPLED, MOST_OTHERS = 1 << 16, 1 << 12
+
+POINTS = 4
+
+
+class Retained(Protocol):
+    """What memory holds of rows, by their place on their stream's clock."""
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether any row that is still needed was let go."""
+
+    def share(self, stream: str, clock: Array) -> Array:
+        """The share of the rows at some places that is held."""
+
+    def chance(self, clocks: Mapping[str, Array]) -> Array:
+        """How likely rows of several streams, at these places, were all to be held."""
 
 
 @dataclass
@@ -40,7 +58,8 @@ class StepCount:
 @dataclass
 class Page:
     """The notes on some rows of a driver; `bins` are those of each step's store. `escapes` are the portions of the
-    driver's other rows: where sampled rows find what those would miss.
+    driver's other rows: where sampled rows find what those would miss. `lost` estimates the results that rows let go
+    for memory would have given.
     """
 
     driver: str
@@ -48,15 +67,18 @@ class Page:
     bins: tuple[Bins, ...]
     most: int
     escapes: tuple[tuple[Portion, tuple[str, ...]], ...] = ()
+    retained: Retained | None = None
     drivers: int = 0
     results: int = 0
     missed: float = 0.0
+    lost: float = 0.0
 
     def __post_init__(self) -> None:
         self.steps = tuple(StepCount() for _ in self.targets)
         self.lags = [np.zeros(bins.size) for bins in self.bins]
         self.missed_lags = [np.zeros(bins.size) for bins in self.bins]
         self.behind = [0] * len(self.targets)
+        self.exposed = [] if self.retained is None else [np.zeros(bins.size) for bins in self.bins]
 
     @property
     def is_used(self) -> bool:
@@ -66,6 +88,9 @@ class Page:
     def drove(self, first: Partial) -> None:
         """Take notes on rows that set out."""
         self.drivers += len(first)
+        if self.retained is not None:
+            for step, bins in enumerate(self.bins):
+                self.exposed[step] += len(first) * _held(self.retained, first, self.driver, self.targets[step], bins)
         for step, target in enumerate(self.targets if self.bins else ()):
             self.behind[step] += _newer(first, self.driver, target)
 
@@ -79,6 +104,9 @@ class Page:
             partial = partial.pick(np.arange(0, count, -(-count // self.most)))
         weight = count / len(partial)
         lags = [member_lags(partial, self.driver, target) for target in self.targets]
+        if self.retained is not None and self.retained.lets_go:
+            chance = self.retained.chance({target: member_clock(partial, target) for target in self.targets})
+            self.lost += weight * float((1.0 / chance - 1.0).sum())
         by_target = dict(zip(self.targets, lags, strict=True))
         missed = weight * escaping(self.escapes, by_target) if self.escapes else None
         for step, bins in enumerate(self.bins):
@@ -97,13 +125,21 @@ class Page:
             self.missed,
             tuple(tuple(found.tolist()) for found in self.missed_lags),
             tuple(self.behind),
+            tuple(tuple(held.tolist()) for held in self.exposed),
+            self.lost,
         )
 
 
 class Clerk:
     """Keeps the pages of a batch; `bins` says for each path the lag bins of its steps' stores (none: not noted)."""
 
-    def __init__(self, paths: Iterable[Path], bins: Mapping[str, tuple[Bins, ...]], shedding: Shedding = ALL) -> None:
+    def __init__(
+        self,
+        paths: Iterable[Path],
+        bins: Mapping[str, tuple[Bins, ...]],
+        shedding: Shedding = ALL,
+        retained: Retained | None = None,
+    ) -> None:
         self.sampled: dict[str, Page] = {}
         self.others: dict[str, Page] = {}
         by_path = {path.name: path for path in paths}
@@ -114,8 +150,8 @@ class Clerk:
                 if not portion.sampled
             )
             held = bins.get(name, ())
-            self.sampled[name] = Page(path.driver, path.targets, held, MOST_SAMPLED, escapes)
-            self.others[name] = Page(path.driver, path.targets, held, MOST_OTHERS)
+            self.sampled[name] = Page(path.driver, path.targets, held, MOST_SAMPLED, escapes, retained)
+            self.others[name] = Page(path.driver, path.targets, held, MOST_OTHERS, retained=retained)
 
     def page(self, path: str, sampled: bool) -> Page:
         return (self.sampled if sampled else self.others)[path]
@@ -146,6 +182,18 @@ def escaping(portions: Sequence[tuple[Portion, tuple[str, ...]]], lags: Mapping[
     return np.asarray(1.0 - found / total)
 
 
+def _held(retained: Retained, first: Partial, driver: str, target: str, bins: Bins) -> Array:
+    """Which share of the rows in each lag bin of a store is held, as seen from about the middle of a driver's rows."""
+    if not retained.lets_go or not len(first):
+        return np.ones(bins.size)
+    in_rows = first.views[target].stream.window.rows is not None
+    own = int(np.median(driver_clock(first, driver, target) if in_rows else first.turn_us))
+    edges = np.maximum(bins.edges, -bins.window)
+    parts = (np.arange(POINTS) + 0.5) / POINTS
+    lags = (edges[:-1, None] + parts * np.diff(edges)[:, None]).astype(np.int64)
+    return np.asarray(retained.share(target, own - lags.ravel()).reshape(lags.shape).mean(axis=1))
+
+
 def _newer(first: Partial, driver: str, target: str) -> int:
     """How many rows of a store are newer than each of a driver's new rows, all together."""
     view = first.views[target]
@@ -162,9 +210,15 @@ def _newer(first: Partial, driver: str, target: str) -> int:
 
 def member_lags(partial: Partial, driver: str, target: str) -> Array:
     """How much older the member of `target` is than the driver's row: in microseconds, or in rows of a row window."""
-    view = partial.views[target]
-    if view.stream.window.rows is not None:
-        held = gather([segment.clocks[target] for segment in view.segments], partial.handles[target])
+    held = member_clock(partial, target)
+    if partial.views[target].stream.window.rows is not None:
         return np.asarray(driver_clock(partial, driver, target) - held)
-    held = gather([segment.time_us for segment in view.segments], partial.handles[target])
     return np.asarray(partial.turn_us - held)
+
+
+def member_clock(partial: Partial, target: str) -> Array:
+    """Where the members of `target` lie on their stream's clock: event time, or their number in a row window."""
+    view = partial.views[target]
+    in_rows = view.stream.window.rows is not None
+    clocks = [segment.clocks[target] if in_rows else segment.time_us for segment in view.segments]
+    return np.asarray(gather(clocks, partial.handles[target]))

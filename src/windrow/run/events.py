@@ -10,6 +10,7 @@ those ending in `_us` microseconds of event time since 1970, `bytes` are bytes.
     streams                          of each: rows, late, bad, ahead, filtered, dropped so far; stored, stored_bytes,
                                      watermark_us, rows_per_s
     results, merged                  results found, rows copied into merged segments
+    kept                             what of the windows stays in memory (`windrow.plan.kept`); empty: everything
     shedding                         what was left out (`windrow.plan.shedding`); `throttle` is its share of the work
     work                             what probing did, path by path (`windrow.control.observation.Joined`)
     learned                          for each driver and store: edges of the lag bins, results a row by bin
@@ -70,7 +71,8 @@ def event_of(
         "shedding": plan.shedding.to_values(),
         "work": done.joined.to_values(),
         "learned": None if controller is None else _learned(controller),
-        "plan": {name: value for name, value in asdict(plan).items() if name != "shedding"},
+        "kept": [span.to_values() for span in plan.kept],
+        "plan": {name: value for name, value in asdict(plan).items() if name not in ("shedding", "kept")},
     }
 
 

@@ -48,14 +48,15 @@ from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, event_of
+from windrow.run.keeper import Keeper, with_memory
 from windrow.run.partial import Partial
 from windrow.run.program import Program
-from windrow.run.report import Clocked, Done, Report, make_report
+from windrow.run.report import Clocked, Done, Report, make_report, memory_report
 from windrow.run.results import result_table
 from windrow.run.warm import warm
 from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
-from windrow.store.window import Store
+from windrow.store.window import LIMITED_SHARE, SPAN_SHARE, Store
 from windrow.streams.replay import ReplayBatch
 
 Inputs = Iterable[Mapping[str, Any] | ReplayBatch]
@@ -77,6 +78,7 @@ class LocalOptions:
     throttle: float | Literal["auto"] | None = None
     shed: str = "drop"
     control: ControlSettings | None = None
+    memory: str | int | None = None
     buffer_rows: int | None = None
     batch_rows: int | None = None
     period: str | None = None
@@ -131,14 +133,18 @@ class LocalJoin:
         settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy, asked.shed)
         if settings is not None:
             self.plan = with_alternatives(spec, self.plan, asked.methods)
-        sheds = settings is not None or self.plan.shedding != ALL
+        self._sheds = settings is not None
+        sheds = self._sheds or self.plan.shedding != ALL
+        settings = with_memory(settings, asked.memory, spec)
         self.program = Program(spec, self.plan, _arrow_types(query, spec), sheds=sheds)
         self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
         self.switching = self._watched(asked) if asked.adaptive else None
         self.foresight = Foresight.of(asked.costs, self.plan) if self.plan.policy in AUTO.values() else None
         lateness_us = max(stream.lateness_us for stream in spec.streams)
         layouts = self.program.layouts
-        self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us) for s in spec.streams}
+        self.keeper = Keeper.of(spec, settings, self.controller)
+        share = SPAN_SHARE if self.keeper is None else LIMITED_SHARE
+        self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us, share) for s in spec.streams}
         self.entry = Entry(self.program, None if asked.max_ahead is None else span_us(asked.max_ahead), asked.set_aside)
         self.observation: Observation | None = None
         self.order: Order | None = None
@@ -156,7 +162,7 @@ class LocalJoin:
         self._period_s = 0.0 if asked.period is None else span_us(asked.period) / 1_000_000
         self._now_s: float | None = None
         self._batches = self._results = 0
-        self._seconds = 0.0
+        self._seconds = self._lost = 0.0
         self._clocked = Clocked()
         self._finished = self._is_read = False
 
@@ -182,7 +188,9 @@ class LocalJoin:
         """What the run took in, left out and found so far."""
         done = Done(self._batches, self._results, self._seconds, self._clocked.busy_share)
         made = make_report(self.program, self.entry.gates, self.stores, done)
-        return made if self.controller is None else replace(made, throttle=self.plan.shedding.throttle)
+        if self.keeper is not None:
+            made = replace(made, memory=memory_report(self.keeper, self.stores, self._lost))
+        return replace(made, throttle=self.plan.shedding.throttle) if self._sheds else made
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
         """Give rows to a stream, to wait for the next `step`; the name of a source feeds all streams that read it."""
@@ -292,7 +300,7 @@ class LocalJoin:
             for name, store in self.stores.items()
         }
         self.order = self._order(loads)
-        clerk = Clerk(self.plan.paths, {} if self.controller is None else self.controller.bins, shedding)
+        clerk = Clerk(self.plan.paths, {} if self.controller is None else self.controller.bins, shedding, self.keeper)
         blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
         return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
 
@@ -308,14 +316,21 @@ class LocalJoin:
     def _end(self, batch: _Running, results: int) -> None:
         """Store the new rows, let go of the old ones, and write down what the batch did."""
         merged = sum(store.merged_rows for store in self.stores.values())
-        for name, store in self.stores.items():
-            store.expire(*self.entry.expiry(name))
-            store.add(batch.fresh[name])
+        self._remember(batch.fresh)
         merged = sum(store.merged_rows for store in self.stores.values()) - merged
         self._observe(batch, results, merged)
         self._batches += 1
         self._results += results
         self._seconds += batch.busy_s
+
+    def _remember(self, fresh: Mapping[str, Segment]) -> None:
+        """What is needed later stays: the new rows and those still in their windows, as far as there is memory."""
+        ends = {name: self.entry.expiry(name) for name in self.stores}
+        for name, store in self.stores.items():
+            store.expire(*ends[name])
+            store.add(fresh[name] if self.keeper is None else self.keeper.compact(fresh[name]))
+        if self.keeper is not None:
+            self.plan = replace(self.plan, kept=self.keeper.settle(self.stores, fresh, ends))
 
     def _observe(self, batch: _Running, results: int, merged: int) -> None:
         """Write down what the batch did, and tell the controller."""
@@ -336,6 +351,7 @@ class LocalJoin:
         self._now_s = now_s
         waiting = {} if self._batch_rows is None else {name: len(buffer) for name, buffer in self._buffers.items()}
         joined = batch.clerk.joined()
+        self._lost += sum(tally.lost for held in (joined.sampled, joined.others) for tally in held.values())
         done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, waiting, results, merged)
         self.observation = done if self._charge is None else self._charge(done)
         if not batch.last:
@@ -380,11 +396,12 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
     `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
     wait for a step; the oldest go first), `batch_rows` (how many rows of a stream a step takes at most; the others
-    wait), `period` (with inputs: collect them, and join once in this span, so that the processor is idle between),
-    `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by default), `set_aside` (called with
-    stream, reason and rows that did not enter), `clock` (seconds since 1970), `costs` (a first guess at what work
-    costs; it is fitted while running), `charge` (says what a batch took, instead of measuring it), `events` (a folder
-    for what each batch did, see `windrow.run.events`).
+    wait), `memory` (how much the windows may take after each batch, such as `500MB`: beyond it the rows that promise
+    least are let go, and counted), `period` (with inputs: collect them, and join once in this span, so that the
+    processor is idle between), `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by
+    default), `set_aside` (called with stream, reason and rows that did not enter), `clock` (seconds since 1970),
+    `costs` (a first guess at what work costs; it is fitted while running), `charge` (says what a batch took, instead of
+    measuring it), `events` (a folder for what each batch did, see `windrow.run.events`).
     """
     return LocalJoin(query, inputs, **options)
 

@@ -15,13 +15,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from windrow.run.admit import NEVER_US, Gate
+from windrow.run.keeper import Keeper
 from windrow.run.program import Program
 from windrow.store.window import Store
 
 
 @dataclass(frozen=True, slots=True)
 class StreamReport:
-    """One stream: rows by what became of them, and what its window holds now."""
+    """One stream: rows by what became of them, and what its window holds now; `let_go` were given up for memory."""
 
     rows: int
     late: int
@@ -31,6 +32,7 @@ class StreamReport:
     waiting: int
     stored: int
     stored_bytes: int
+    let_go: int
     segments: int
     watermark_us: int | None
 
@@ -46,6 +48,20 @@ class StepReport:
     compared: int
     proposed: int
     matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReport:
+    """Windows under a limit: bytes of rows and indexes now, and the most there were after a batch; rows let go before
+    their time, and about how many results they would have given. `crowded` batches alone were larger than the limit.
+    """
+
+    limit_bytes: int
+    held_bytes: int
+    largest_bytes: int
+    let_go: int
+    lost_results: float
+    crowded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +109,7 @@ class Report:
     steps: tuple[StepReport, ...] = field(default=())
     throttle: float | None = None
     busy_share: float | None = None
+    memory: MemoryReport | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -123,6 +140,7 @@ def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str
             waiting=sum(len(table) for table in gate.waiting),
             stored=len(store),
             stored_bytes=store.nbytes,
+            let_go=store.let_go,
             segments=len(store.segments),
             watermark_us=None if gate.watermark_us == NEVER_US else gate.watermark_us,
         )
@@ -149,6 +167,18 @@ def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str
         streams=streams,
         steps=tuple(steps),
         busy_share=done.busy_share,
+    )
+
+
+def memory_report(keeper: Keeper, stores: Mapping[str, Store], lost_results: float) -> MemoryReport:
+    """How a memory limit was kept."""
+    return MemoryReport(
+        keeper.limit_bytes,
+        sum(store.memory_bytes for store in stores.values()),
+        keeper.largest_bytes,
+        sum(store.let_go for store in stores.values()),
+        round(lost_results, 1),
+        keeper.crowded,
     )
 
 

@@ -125,6 +125,30 @@ def merge(segments: Sequence[Segment], keep_from_us: int) -> Segment:
     return Segment(layout, time_us, clocks, columns, tuple(operands), max(segment.level for segment in segments) + 1)
 
 
+def pick(segment: Segment, rows: Array) -> Segment:
+    """Some rows of a segment, in their order, in memory of their own."""
+    layout = segment.layout
+    columns = tuple(_merged([column], rows) for column in segment.columns)
+    by_column = dict(zip(layout.columns, columns, strict=True))
+    operands = []
+    for expression, operand in zip(layout.operands, segment.operands, strict=True):
+        shared = by_column.get(expression) if isinstance(expression, Column) else None
+        operands.append(_merged_operand([operand], rows) if shared is None else from_arrow(shared, expression.type))
+    clocks = {name: clock[rows] for name, clock in segment.clocks.items()}
+    return Segment(layout, segment.time_us[rows], clocks, columns, tuple(operands), segment.level)
+
+
+def bytes_of_indexes(segment: Segment) -> int:
+    """What the indexes built so far take besides the rows."""
+    return sum(_bytes_in(index) for index in segment.indexes.values())
+
+
+def _bytes_in(index: Any) -> int:
+    if isinstance(index, np.ndarray):
+        return int(index.nbytes)
+    return sum(map(_bytes_in, index)) if isinstance(index, tuple) else 0
+
+
 def _merged(arrays: Sequence[pa.Array], order: Array | None) -> pa.Array:
     joined = pa.concat_arrays(arrays)
     return joined if order is None else joined.take(pa.array(order))

@@ -8,26 +8,41 @@ kept past its time, because it shares a segment with younger rows, is then at mo
 
 Rule for leaving: a row may go when no result can need it any more, that is when it is older than `cutoff_us`, or, in
 a row window, when its stream has counted `rows` rows after it. The caller knows both (see `windrow.run.admit`).
+
+Under a memory limit rows are let go that results could still need (`windrow.run.keeper`): they are counted, and copies
+of what is left take the place of their segments, because a part of a segment frees nothing. Merged segments are shorter
+there, so that little is copied.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from windrow.query.spec import UNBOUNDED, Window
-from windrow.store.segment import Layout, Segment, merge
+from windrow.store.operand import Array
+from windrow.store.segment import Layout, Segment, bytes_of_indexes, merge, pick
 from windrow.store.tiers import Extent, groups, limits_of
 
 SPAN_SHARE = 4
+LIMITED_SHARE = 16
 
 
 class Store:
-    """The live rows of stream `name`; `lateness_us` is how far others may lag: rows stay so long past their window."""
+    """The live rows of stream `name`; `lateness_us` is how far others may lag: rows stay so long past their window.
 
-    def __init__(self, name: str, layout: Layout, window: Window, lateness_us: int = 0) -> None:
+    `merged_rows`, `added`, `expired` and `let_go` count rows: copied in merges, taken in, past their time, given up.
+    """
+
+    def __init__(
+        self, name: str, layout: Layout, window: Window, lateness_us: int = 0, span_share: int = SPAN_SHARE
+    ) -> None:
         self.name = name
         self.layout = layout
-        self.merged_rows = 0
-        self._limits = limits_of(window, lateness_us, SPAN_SHARE)
-        self._cutoff_us = -UNBOUNDED
+        self.merged_rows = self.added = self.let_go = 0
+        self._limits = limits_of(window, lateness_us, span_share)
+        self._cutoff_us, self._first_clock = -UNBOUNDED, 0
         self._held: list[tuple[Segment, Extent]] = []
 
     def __len__(self) -> int:
@@ -41,10 +56,21 @@ class Store:
     def nbytes(self) -> int:
         return sum(extent.bytes for _, extent in self._held)
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of rows and of the indexes built so far."""
+        return sum(extent.bytes + bytes_of_indexes(segment) for segment, extent in self._held)
+
+    @property
+    def expired(self) -> int:
+        """Rows that left when their time was over."""
+        return self.added - self.let_go - len(self)
+
     def add(self, segment: Segment) -> None:
         """Take in the rows of a batch; merges what belongs together by now."""
         if len(segment) == 0:
             return
+        self.added += len(segment)
         self._held.append(_measured(segment))
         while found := groups([extent for _, extent in self._held], self._limits):
             self._merge(found)
@@ -53,11 +79,28 @@ class Store:
         """Let go of segments whose rows are all older than `cutoff_us`, or numbered below `first_clock` in a row
         window.
         """
-        self._cutoff_us = max(self._cutoff_us, cutoff_us)
+        self._cutoff_us, self._first_clock = max(self._cutoff_us, cutoff_us), max(self._first_clock, first_clock)
         kept = [held for held in self._held if held[1].last_us >= cutoff_us]
         if first_clock > 0:
             kept = [held for held in kept if held[0].clocks[self.name][-1] >= first_clock]
         self._held = kept
+
+    def give_up(self, stays: Callable[[Segment], Array | None]) -> None:
+        """Let go of rows before their time: `stays` says of a segment which of its rows stay (None: all)."""
+        held = []
+        for segment, extent in self._held:
+            chosen = stays(segment)
+            if chosen is None or chosen.all():
+                held.append((segment, extent))
+                continue
+            self.let_go += int(np.count_nonzero(~chosen & self._is_live(segment)))
+            if chosen.any():
+                held.append(_measured(pick(segment, np.flatnonzero(chosen))))
+        self._held = held
+
+    def _is_live(self, segment: Segment) -> Array:
+        live: Array = segment.time_us >= self._cutoff_us
+        return live if self._first_clock <= 0 else live & (segment.clocks[self.name] >= self._first_clock)
 
     def _merge(self, found: list[list[int]]) -> None:
         """Put the merged segment of each group in the place of its first member."""

@@ -1,0 +1,68 @@
+"""Which rows of a store are still there: by their place on its clock, the share that was kept.
+
+    share  1           |########          a place that has fallen to a share never rises again, whatever is decided
+         .25      #####|                  later: what was let go is gone
+           0 -----+----+-------> clock    event time, or row number in a row window
+
+A row is among a share s iff a draw for its place on the clock is below s. So the rows of a store follow from the
+profile alone, and what is found with a row stands for one over its share.
+
+>>> profile = Profile()
+>>> profile.lower([10, 20], [0.0, 0.5, 1.0])                    # nothing below 10, half up to 20
+[(-9223372036854775808, 10), (10, 20)]
+>>> profile.at(np.array([-5, 9, 10, 19, 20])).tolist()
+[0.0, 0.0, 0.5, 0.5, 1.0]
+>>> profile.lower([15], [0.25, 1.0]), profile.at(np.array([9, 14, 15])).tolist()
+([(10, 15)], [0.0, 0.25, 0.5])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.store.operand import Array
+
+Floats = NDArray[np.float64]
+FIRST, LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+class Profile:
+    """Shares by place: `shares[k]` from `starts[k]` up to the next."""
+
+    def __init__(self) -> None:
+        self.starts: Array = np.array([FIRST], np.int64)
+        self.shares: Floats = np.ones(1)
+
+    def at(self, places: Array) -> Floats:
+        """The share that is left at some places."""
+        found: Floats = self.shares[np.searchsorted(self.starts, places, side="right") - 1]
+        return found
+
+    def least(self, first: int, last: int) -> float:
+        """The least share between two places."""
+        low, high = np.searchsorted(self.starts, np.array([first, last], np.int64), side="right") - 1
+        return float(self.shares[low : high + 1].min())
+
+    def lower(self, bounds: Sequence[int], shares: Sequence[float]) -> list[tuple[int, int]]:
+        """Let go of what exceeds `shares`: the first holds up to (not including) the first of the ascending bounds, the
+        next up to the second, the last from the last on. Returns the ranges of places where less is left.
+        """
+        inner = np.array(bounds, np.int64)
+        starts = np.union1d(self.starts, inner)
+        before = self.at(starts)
+        after = np.minimum(before, np.array(shares)[np.searchsorted(inner, starts, side="right")])
+        ends = np.append(starts[1:], LAST)
+        changed = [(int(starts[k]), int(ends[k])) for k in np.flatnonzero(after < before)]
+        new = np.concatenate(([True], after[1:] != after[:-1]))
+        self.starts, self.shares = starts[new], after[new]
+        return changed
+
+    def forget(self, before: int) -> None:
+        """What is older than all rows need not be known."""
+        first = int(np.searchsorted(self.starts, before, side="right")) - 1
+        if first > 0:
+            self.starts, self.shares = self.starts[first:].copy(), self.shares[first:]
+            self.starts[0] = FIRST
