@@ -22,6 +22,7 @@ from benchmarks import (
     bench_memory,
     bench_memory_limit,
     bench_methods,
+    bench_recall,
 )
 from benchmarks.deltas import CONDITIONS, DeltaJoin, Sizes, check_same, delta
 from benchmarks.measure import DisagreementError, Timing, faster, show, smaller
@@ -47,6 +48,7 @@ SIZES: dict[str, tuple[Any, int]] = {
         ),
         2,
     ),
+    "recall": (bench_recall.Sizes(2, {2: 700, 3: 260}, batches=2, scenario_runs=1, rate_hz=3), 86),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }
 

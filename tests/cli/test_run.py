@@ -59,6 +59,18 @@ def test_a_self_join_reads_one_source_twice(windrow_command: Command, folder: Pa
     check(folder / "pairs.parquet", text, {"s": CAMERAS["cam1"]})
 
 
+def test_aggregates_are_lines_of_spans(windrow_command: Command, folder: Path) -> None:
+    arguments = cameras_and_query(folder)[1:]
+    text = f"SELECT COUNT(*) AS n {NEAR[NEAR.index('FROM') :]} EVERY 2 SECONDS"
+    ended = windrow_command(*HERE, "-", *arguments, "--out", "counts.parquet", stdin=text)
+    assert ended.code == 0, ended.err
+    lines = pq.read_table(folder / "counts.parquet")
+    assert lines.schema.names == ["span_start", "n", "n_low", "n_high"]
+    assert sum(lines["n"].to_pylist()) == len(answer(question(NEAR), CAMERAS).rows)
+    refused = windrow_command("run", "-", *arguments, "--out", "counts.parquet", stdin=text)
+    assert (refused.code, "give --runtime local" in refused.err) == (2, True)
+
+
 def test_aliases_that_are_names_of_other_sources(windrow_command: Command, folder: Path) -> None:
     text = "SELECT cam1.id AS p, cam2.id AS q FROM cam2 AS cam1, cam1 AS cam2 WHERE cam1.x = cam2.x WINDOW 9 SECONDS"
     ended = windrow_command(*HERE, *cameras_and_query(folder, text), "--out", "swapped.parquet")

@@ -17,7 +17,10 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, TypeVar
 
+from windrow.control.sample import NO_SAMPLE, Sample, Sketch
+
 T = TypeVar("T")
+A = TypeVar("A", "PathTally", Sample, Sketch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,29 @@ NO_PATH = PathTally()
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What probing did: for each path (by its name) the rows that were sampled, and all others."""
+    """What probing did: for each path (by its name) the rows that were sampled, and all others.
+
+    For each driver of which something was left out, `samples` say how much; while the parts of a batch are still being
+    added up, its `sketches` do, which `settled` turns into samples.
+    """
 
     sampled: Mapping[str, PathTally] = field(default_factory=dict)
     others: Mapping[str, PathTally] = field(default_factory=dict)
+    sketches: Mapping[str, Sketch] = field(default_factory=dict)
+    samples: Mapping[str, Sample] = field(default_factory=dict)
 
     def __add__(self, other: Joined) -> Joined:
-        return Joined(_added(self.sampled, other.sampled), _added(self.others, other.others))
+        return Joined(
+            _added(self.sampled, other.sampled, NO_PATH),
+            _added(self.others, other.others, NO_PATH),
+            _added(self.sketches, other.sketches, Sketch()),
+            _added(self.samples, other.samples, NO_SAMPLE),
+        )
+
+    def settled(self) -> Joined:
+        """The same when all parts of a batch have been added up."""
+        done = {driver: sketch.settled() for driver, sketch in self.sketches.items()}
+        return replace(self, sketches={}, samples=_added(self.samples, done, NO_SAMPLE))
 
     def to_values(self) -> dict[str, Any]:
         """As values that JSON knows."""
@@ -102,7 +121,12 @@ class Joined:
     @staticmethod
     def from_values(values: Mapping[str, Any]) -> Joined:
         """What `to_values` gave, after a way through JSON or not."""
-        return Joined(_paths(values["sampled"]), _paths(values["others"]))
+        return Joined(
+            _paths(values["sampled"]),
+            _paths(values["others"]),
+            {driver: Sketch.from_values(held) for driver, held in values.get("sketches", {}).items()},
+            {driver: Sample.from_values(held) for driver, held in values.get("samples", {}).items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +168,7 @@ class Observation:
             {path: tally.slowed(factor if steps is None else steps) for path, tally in held.items()}
             for held in (self.joined.sampled, self.joined.others)
         )
-        return replace(self, busy_s=self.busy_s * factor, joined=Joined(sampled, others))
+        return replace(self, busy_s=self.busy_s * factor, joined=replace(self.joined, sampled=sampled, others=others))
 
     def to_values(self) -> dict[str, Any]:
         """As values that JSON knows."""
@@ -168,9 +192,9 @@ def summed(parts: Iterable[Joined]) -> Joined:
     return total
 
 
-def _added(one: Mapping[str, PathTally], two: Mapping[str, PathTally]) -> dict[str, PathTally]:
+def _added(one: Mapping[str, A], two: Mapping[str, A], nothing: A) -> dict[str, A]:
     names = dict.fromkeys((*one, *two))
-    return {name: one.get(name, NO_PATH) + two.get(name, NO_PATH) for name in names}
+    return {name: one.get(name, nothing) + two.get(name, nothing) for name in names}
 
 
 def _paired(one: Sequence[T], two: Sequence[T], nothing: T) -> Iterator[tuple[T, T]]:

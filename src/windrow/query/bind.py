@@ -293,9 +293,9 @@ class Binder:
     def _unknown_function(self, called: str, node: exp.Expr) -> QueryError:
         if called.lower() in _AGGREGATES:
             return QueryError(
-                f"{called}() is an aggregate and not supported",
+                f"{called}() is an aggregate and not supported here",
                 place=text_of(node),
-                hint="join first, aggregate the result",
+                hint="COUNT, SUM and AVG can be items of the SELECT list, alone or beside columns of GROUP BY",
             )
         known = sorted({*chain.from_iterable(function.called for function in FUNCTIONS.values()), *self.functions})
         close = get_close_matches(called.lower(), known, n=3)

@@ -34,7 +34,7 @@ from windrow.query.expression import Expression
 from windrow.query.grammar import parse_condition, parse_item
 from windrow.query.outputs import Item, items_of, name_outputs
 from windrow.query.scope import Scope, declare_stream
-from windrow.query.spec import Mode, Output, QuerySpec, Stream, UserFunction, Window
+from windrow.query.spec import Mode, Output, QuerySpec, Stream, Summary, UserFunction, Window
 from windrow.query.sql import check_new_name, parse, specify
 from windrow.query.types import BOOLEAN, Type
 from windrow.query.user_functions import user_function
@@ -63,6 +63,7 @@ class Join:
     conditions: tuple[str | _FunctionCondition | Expression, ...] = ()
     selected: tuple[str | Output, ...] = ()
     functions: tuple[UserFunction, ...] = ()
+    summary: Summary | None = None
 
     def stream(
         self,
@@ -114,6 +115,8 @@ class Join:
 
     def select(self, *items: str) -> Self:
         """The join with these result columns after those selected so far; without any, all columns of all streams."""
+        if self.summary is not None:
+            raise QueryError("this query selects aggregates", place="select", hint="write the whole query in SQL")
         return replace(self, selected=(*self.selected, *items))
 
     def function(
@@ -130,7 +133,7 @@ class Join:
         binder = Binder(Scope(self.streams), self.functions)
         conjuncts = [part for condition in self.conditions for part in _conjuncts(condition, binder)]
         items = [item for selected in self.selected or ("*",) for item in _items(selected, binder)]
-        return specify(self.streams, conjuncts, name_outputs(items), self.functions)
+        return replace(specify(self.streams, conjuncts, name_outputs(items), self.functions), summary=self.summary)
 
     def __repr__(self) -> str:
         conditions = len(self.conditions)
@@ -159,7 +162,7 @@ def sql(
     known = tuple(functions)
     spec = parse(text, schemas, time=time, functions=known)
     sources = {stream.source: streams[stream.source] for stream in spec.streams}
-    return Join(sources, spec.streams, spec.conjuncts, spec.outputs, known)
+    return Join(sources, spec.streams, spec.conjuncts, spec.outputs, known, spec.summary)
 
 
 def schema_of(source: Any, name: str) -> pa.Schema:

@@ -1,10 +1,10 @@
-"""The clauses that are Windrow's own: WINDOW, LATENESS, FRESHNESS and IDLE, taken out of the text before it is parsed
-as SQL.
+"""The clauses that are Windrow's own: WINDOW, LATENESS, FRESHNESS, IDLE and EVERY, taken out of the text before it is
+parsed as SQL.
 
     WINDOW 20 SECONDS                                     every stream
     WINDOW a 20 SECONDS, b 5 MINUTES, c ROWS 1000         each stream its own
     WINDOW 20 SECONDS, b ROWS 100                         all but b
-    LATENESS 2 SECONDS    FRESHNESS b 30 SECONDS    IDLE TIMEOUT 1 MINUTE
+    LATENESS 2 SECONDS    FRESHNESS b 30 SECONDS    IDLE TIMEOUT 1 MINUTE    EVERY 1 MINUTE
 
 They are found among the tokens, so strings, comments and quoted names that contain these words are left alone, and so
 are columns and streams of these names: a clause begins where a word stands after something complete, outside
@@ -32,6 +32,8 @@ from windrow.query.scope import Scope
 from windrow.query.spec import UNBOUNDED, Window
 
 CLAUSES = ("WINDOW", "LATENESS", "FRESHNESS", "IDLE")
+"""Those that say something of streams."""
+_KEYWORDS = (*CLAUSES, "EVERY")
 
 _SPAN = re.compile(r"\s*([+-]?)\s*(\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*([^\W\d_]+)\s*")
 _ROWS = re.compile(r"\s*(?:rows\s+([+-]?\d+)|([+-]?\d+)\s+rows?)\s*", re.IGNORECASE)
@@ -60,12 +62,13 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """All four clauses of a query, each perhaps empty."""
+    """The clauses of a query, each perhaps empty; `every_us` is the span of EVERY."""
 
     window: Clause
     lateness: Clause
     freshness: Clause
     idle: Clause
+    every_us: int | None = None
 
     def check_names(self, scope: Scope) -> None:
         """Every stream an exception names exists, and none is named twice."""
@@ -142,10 +145,14 @@ def split_clauses(tokens: list[Token]) -> tuple[list[Token], Clauses]:
                     hint="give it once, with a comma between streams",
                 )
             found[keyword], at = _Reader(tokens, at).clause()
+            if keyword == "EVERY" and (found[keyword].exceptions or found[keyword].default is None):
+                raise QueryError("EVERY is of all streams", place=place_of(token), hint="write EVERY 1 MINUTE")
         else:
             remaining.append(token)
             at += 1
-    return remaining, Clauses(*(found.get(keyword, Clause()) for keyword in CLAUSES))
+    every = found.get("EVERY", Clause()).default
+    window, lateness, freshness, idle = (found.get(keyword, Clause()) for keyword in CLAUSES)
+    return remaining, Clauses(window, lateness, freshness, idle, None if every is None else every.span_us)
 
 
 def place_of(token: Token) -> str:
@@ -155,7 +162,7 @@ def place_of(token: Token) -> str:
 
 def _begins_clause(tokens: list[Token], at: int) -> bool:
     token = tokens[at]
-    if token.token_type is TokenType.IDENTIFIER or token.text.upper() not in CLAUSES or at == 0:
+    if token.token_type is TokenType.IDENTIFIER or token.text.upper() not in _KEYWORDS or at == 0:
         return False
     before, after = tokens[at - 1], tokens[at + 1] if at + 1 < len(tokens) else None
     complete = before.token_type in (*_CLOSING, TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER) or (
@@ -239,7 +246,7 @@ class _Reader:
             return Window(span_us=span_us(self.tokens[self.at - 1].text))
         sign, number = self._sign(), self._number("a span of time")
         unit = self._word()
-        if not unit or unit in CLAUSES:
+        if not unit or unit in _KEYWORDS:
             raise self._error(f"{self.keyword} {sign}{number} has no unit", f"write {self.keyword} {number} SECONDS")
         self.at += 1
         try:

@@ -72,10 +72,11 @@ def _value_of(node: exp.Expr, binder: Binder) -> Expression:
         return binder.bind(node)
     if node.expressions:
         raise QueryError(f"{called} takes nothing", place=text_of(node), hint=f"write {called}()")
-    return Call(called, (), _result_time_type(binder.scope) if called == "result_ts" else BIGINT)
+    return Call(called, (), result_time_type(binder.scope) if called == "result_ts" else BIGINT)
 
 
-def _result_time_type(scope: Scope) -> Type:
+def result_time_type(scope: Scope) -> Type:
+    """The type of a result's event time."""
     zoned = all(stream.column(stream.time).type == TIMESTAMPTZ for stream in scope.streams)
     return TIMESTAMPTZ if zoned else TIMESTAMP
 

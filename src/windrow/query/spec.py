@@ -80,6 +80,50 @@ class Output:
     expression: Expression
 
 
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate over results: a `count`, `sum` or `avg` of the output at `place`; None: of all results."""
+
+    name: str
+    kind: str
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is delivered instead of results: for each span of their event time (`every_us`; None: the whole run) and
+    each value of some outputs (`groups`, name and place), their aggregates. The time is the first output. `order` is
+    that of the SELECT list, by name.
+    """
+
+    every_us: int | None
+    groups: tuple[tuple[str, int], ...]
+    aggregates: tuple[Aggregate, ...]
+    order: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        names = [column.casefold() for column in self.columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            message = f"two result columns are named '{twice}'"
+            raise QueryError(message, hint="give one of them an alias with AS")
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The outputs that are aggregated, each once."""
+        return tuple(dict.fromkeys(each.place for each in self.aggregates if each.place is not None))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of what is delivered."""
+        computed = {aggregate.name for aggregate in self.aggregates}
+        start = () if self.every_us is None else ("span_start",)
+        return (*start, *(
+            column for name in self.order
+            for column in ((name, f"{name}_low", f"{name}_high") if name in computed else (name,))
+        ))  # fmt: skip
+
+
 Mode: TypeAlias = Literal["auto", "vectorised", "pair"]
 
 
@@ -103,12 +147,15 @@ class UserFunction:
 
 @dataclass(frozen=True, slots=True)
 class QuerySpec:
-    """What is asked: streams, predicate, result columns, and the user's functions the expressions call."""
+    """What is asked: streams, predicate, result columns, and the user's functions the expressions call. With a
+    `summary`, not the results are delivered but their aggregates.
+    """
 
     streams: tuple[Stream, ...]
     conjuncts: tuple[Expression, ...]
     outputs: tuple[Output, ...]
     functions: tuple[UserFunction, ...] = ()
+    summary: Summary | None = None
 
     def stream(self, name: str) -> Stream:
         """The stream of that name."""

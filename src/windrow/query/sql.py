@@ -3,8 +3,8 @@
     text ─ tokens ─┬─ WINDOW, LATENESS, FRESHNESS, IDLE ──────────┐
                    └─ the rest ─ sqlglot ─ FROM ─ streams ────────┴─ WHERE, ON, USING ─ conjuncts ─ SELECT ─ outputs
 
-What is understood is SELECT … FROM … WHERE … with inner joins of streams; anything else is refused by name, never
-ignored.
+What is understood is SELECT … FROM … WHERE … with inner joins of streams, and aggregates of what they find
+(`windrow.query.summary`); anything else is refused by name, never ignored.
 
 >>> cameras = {"cam1": pa.schema([("ts", pa.timestamp("us")), ("x", pa.float64())])}
 >>> text = "SELECT * FROM cam1 AS a, cam1 AS b WHERE abs(a.x - b.x) <= 0.3 WINDOW a 20 SECONDS, b ROWS 10"
@@ -20,7 +20,7 @@ windrow.errors.QueryError: stream 'a' has no window. Next: add WINDOW 20 SECONDS
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -34,13 +34,14 @@ from windrow.query.grammar import parse_select, text_of, tokens_of
 from windrow.query.outputs import items_of, name_outputs
 from windrow.query.scope import Scope, declare_stream, matching, source_named
 from windrow.query.spec import Output, QuerySpec, Stream, UserFunction
+from windrow.query.summary import asks_for_summary, read_summary
 
 _REFUSED = {
-    "with_": "WITH", "distinct": "DISTINCT", "group": "GROUP BY", "having": "HAVING", "order": "ORDER BY",
+    "with_": "WITH", "distinct": "DISTINCT", "having": "HAVING", "order": "ORDER BY",
     "limit": "LIMIT", "offset": "OFFSET", "qualify": "QUALIFY", "windows": "a named window", "sample": "sampling",
     "laterals": "LATERAL", "pivots": "PIVOT", "into": "INTO", "locks": "FOR UPDATE",
 }  # fmt: skip
-_UNDERSTOOD = frozenset(("expressions", "from_", "joins", "where"))
+_UNDERSTOOD = frozenset(("expressions", "from_", "joins", "where", "group"))
 
 
 @dataclass(slots=True)
@@ -76,6 +77,9 @@ def parse(
     binder = Binder(scope, known)
     where = [select.args["where"].this] if select.args.get("where") else []
     conjuncts = [part for node in (*merged_conditions, *asked.conditions, *where) for part in binder.conjuncts(node)]
+    if asks_for_summary(select, clauses.every_us):
+        needed, summary = read_summary(select, clauses.every_us, binder)
+        return replace(specify(streams, conjuncts, needed, known), summary=summary)
     items = [item for node in select.expressions for item in items_of(node, binder)]
     return specify(streams, conjuncts, name_outputs(items), known)
 

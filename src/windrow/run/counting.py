@@ -2,7 +2,8 @@
 
 For each path there are two pages: sampled rows, and all others. Results are looked at for where their members lay;
 of many in one block only some are, each standing for several, so that counting stays a small part of the work. Where
-rows were let go for memory, it is noted how much of what the drivers looked for was still there.
+rows were let go for memory, it is noted how much of what the drivers looked for was still there; where results are left
+out, a driver's `Scale` weighs what its rows find.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from typing import Protocol
 import numpy as np
 
 from windrow.control.observation import Joined, PathTally, StepTally
+from windrow.control.sample import Weights
 from windrow.plan.bins import Bins
 from windrow.plan.plan import Path, path_name
 from windrow.plan.shedding import ALL, Portion, Shedding
-from windrow.probe.gather import gather
 from windrow.run.partial import Partial
 from windrow.run.reach import driver_clock
+from windrow.run.summing import Summing
+from windrow.run.weighing import Scale, member_clock, member_lags, within
 from windrow.store.operand import Array
 
 MOST_SAMPLED, MOST_OTHERS = 1 << 16, 1 << 12
@@ -59,7 +62,7 @@ class StepCount:
 class Page:
     """The notes on some rows of a driver; `bins` are those of each step's store. `escapes` are the portions of the
     driver's other rows: where sampled rows find what those would miss. `lost` estimates the results that rows let go
-    for memory would have given.
+    for memory would have given. `scale` weighs results where some are left out.
     """
 
     driver: str
@@ -68,6 +71,9 @@ class Page:
     most: int
     escapes: tuple[tuple[Portion, tuple[str, ...]], ...] = ()
     retained: Retained | None = None
+    scale: Scale | None = None
+    sampled: bool = False
+    summing: Summing | None = None
     drivers: int = 0
     results: int = 0
     missed: float = 0.0
@@ -85,9 +91,15 @@ class Page:
         """Whether anything was noted."""
         return bool(self.drivers or self.results or any(step.probes for step in self.steps))
 
-    def drove(self, first: Partial) -> None:
-        """Take notes on rows that set out."""
+    def set_out(self, first: Partial) -> None:
+        """Count rows that set out."""
         self.drivers += len(first)
+        if self.scale is not None:
+            self.scale.drove(first, self.sampled)
+
+    def drove(self, first: Partial) -> None:
+        """Take notes on rows that set out, where the windows they look into are at hand."""
+        self.set_out(first)
         if self.retained is not None:
             for step, bins in enumerate(self.bins):
                 self.exposed[step] += len(first) * _held(self.retained, first, self.driver, self.targets[step], bins)
@@ -98,6 +110,10 @@ class Page:
         """Take notes on complete results."""
         count = len(partial)
         self.results += count
+        if self.scale is not None:
+            self.scale.found(partial, self.sampled, self.targets[0])
+        if self.summing is not None:
+            self.summing.found(partial, self.scale, self.sampled, self.targets[0])
         if not self.bins or not count:
             return
         if count > self.most:
@@ -131,7 +147,9 @@ class Page:
 
 
 class Clerk:
-    """Keeps the pages of a batch; `bins` says for each path the lag bins of its steps' stores (none: not noted)."""
+    """Keeps the pages of a batch; `bins` says for each path the lag bins of its steps' stores (none: not noted).
+    Results go on to `summing`, if aggregates of them are asked for.
+    """
 
     def __init__(
         self,
@@ -139,9 +157,11 @@ class Clerk:
         bins: Mapping[str, tuple[Bins, ...]],
         shedding: Shedding = ALL,
         retained: Retained | None = None,
+        summing: Summing | None = None,
     ) -> None:
         self.sampled: dict[str, Page] = {}
         self.others: dict[str, Page] = {}
+        self.scales: dict[str, Scale] = {}
         by_path = {path.name: path for path in paths}
         for name, path in by_path.items():
             escapes = tuple(
@@ -149,9 +169,14 @@ class Clerk:
                 for portion in shedding.of(path.driver)
                 if not portion.sampled
             )
-            held = bins.get(name, ())
-            self.sampled[name] = Page(path.driver, path.targets, held, MOST_SAMPLED, escapes, retained)
-            self.others[name] = Page(path.driver, path.targets, held, MOST_OTHERS, retained=retained)
+            weights = Weights.of(shedding, path.driver)
+            if weights is not None and path.driver not in self.scales:
+                self.scales[path.driver] = Scale(path.driver, weights, escapes, shedding.seed, shedding.strata)
+            held, scale = bins.get(name, ()), self.scales.get(path.driver)
+            self.sampled[name] = Page(
+                path.driver, path.targets, held, MOST_SAMPLED, escapes, retained, scale, True, summing
+            )
+            self.others[name] = Page(path.driver, path.targets, held, MOST_OTHERS, (), retained, scale, False, summing)
 
     def page(self, path: str, sampled: bool) -> Page:
         return (self.sampled if sampled else self.others)[path]
@@ -161,6 +186,7 @@ class Clerk:
         return Joined(
             {path: page.tally() for path, page in self.sampled.items() if page.is_used},
             {path: page.tally() for path, page in self.others.items() if page.is_used},
+            {driver: scale.sketch() for driver, scale in self.scales.items() if scale.rows or scale.emitted},
         )
 
 
@@ -174,10 +200,7 @@ def escaping(portions: Sequence[tuple[Portion, tuple[str, ...]]], lags: Mapping[
         inside = np.ones(len(found), np.bool_)
         for target, ranges in zip(targets, portion.lags, strict=True):
             if ranges is not None:
-                within = np.zeros(len(found), np.bool_)
-                for low, high in ranges:
-                    within |= (lags[target] >= low) & (lags[target] < high)
-                inside &= within
+                inside &= within(lags[target], ranges)
         found += portion.share * inside
     return np.asarray(1.0 - found / total)
 
@@ -206,19 +229,3 @@ def _newer(first: Partial, driver: str, target: str) -> int:
         if int(clock[-1]) > oldest:
             newer += int((len(clock) - np.searchsorted(clock, own, side="right")).sum())
     return newer
-
-
-def member_lags(partial: Partial, driver: str, target: str) -> Array:
-    """How much older the member of `target` is than the driver's row: in microseconds, or in rows of a row window."""
-    held = member_clock(partial, target)
-    if partial.views[target].stream.window.rows is not None:
-        return np.asarray(driver_clock(partial, driver, target) - held)
-    return np.asarray(partial.turn_us - held)
-
-
-def member_clock(partial: Partial, target: str) -> Array:
-    """Where the members of `target` lie on their stream's clock: event time, or their number in a row window."""
-    view = partial.views[target]
-    in_rows = view.stream.window.rows is not None
-    clocks = [segment.clocks[target] if in_rows else segment.time_us for segment in view.segments]
-    return np.asarray(gather(clocks, partial.handles[target]))

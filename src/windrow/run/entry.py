@@ -44,4 +44,4 @@ def sql(
 
     sources = {name: as_source(source, name) for name, source in streams.items()}
     asked = builder.sql(text, sources, time=time, functions=functions)
-    return SparkJoin(asked.sources, asked.streams, asked.conditions, asked.selected, asked.functions)
+    return SparkJoin(asked.sources, asked.streams, asked.conditions, asked.selected, asked.functions, asked.summary)

@@ -31,6 +31,7 @@ import pyarrow as pa
 from windrow.control.controller import Controller, ControlSettings
 from windrow.control.foresight import Foresight, pays
 from windrow.control.observation import Arrival, Observation
+from windrow.control.recall import RecallMeter
 from windrow.control.switching import COMPARED, EVERY, Switching
 from windrow.errors import InputError, UsageError
 from windrow.plan.drivers import AUTO, order_of_drivers, policy_named
@@ -39,9 +40,8 @@ from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL
 from windrow.plan.turns import Load, Order
 from windrow.plan.work import REFERENCE, WorkCosts
-from windrow.query.builder import Join, schema_of
+from windrow.query.builder import Join
 from windrow.query.clauses import span_us
-from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry, SetAside, conform
 from windrow.run.batch import run_batch
@@ -50,9 +50,10 @@ from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, event_of
 from windrow.run.keeper import Keeper, with_memory
 from windrow.run.partial import Partial
-from windrow.run.program import Program
+from windrow.run.program import Program, arrow_types_of
 from windrow.run.report import Clocked, Done, Report, make_report, memory_report
 from windrow.run.results import result_table
+from windrow.run.summing import Summing
 from windrow.run.warm import warm
 from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
@@ -136,7 +137,7 @@ class LocalJoin:
         self._sheds = settings is not None
         sheds = self._sheds or self.plan.shedding != ALL
         settings = with_memory(settings, asked.memory, spec)
-        self.program = Program(spec, self.plan, _arrow_types(query, spec), sheds=sheds)
+        self.program = Program(spec, self.plan, arrow_types_of(query, spec), sheds=sheds)
         self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
         self.switching = self._watched(asked) if asked.adaptive else None
         self.foresight = Foresight.of(asked.costs, self.plan) if self.plan.policy in AUTO.values() else None
@@ -148,6 +149,8 @@ class LocalJoin:
         self.entry = Entry(self.program, None if asked.max_ahead is None else span_us(asked.max_ahead), asked.set_aside)
         self.observation: Observation | None = None
         self.order: Order | None = None
+        self.recall = RecallMeter()
+        self.summing = None if spec.summary is None else Summing(self.program, spec.summary)
         self._clock = asked.clock
         self._charge = asked.charge
         self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
@@ -181,13 +184,14 @@ class LocalJoin:
     @property
     def schema(self) -> pa.Schema:
         """The schema of results: the SELECT list."""
-        return self.program.schema
+        return self.program.schema if self.summing is None else self.summing.schema
 
     @property
     def report(self) -> Report:
         """What the run took in, left out and found so far."""
         done = Done(self._batches, self._results, self._seconds, self._clocked.busy_share)
         made = make_report(self.program, self.entry.gates, self.stores, done)
+        made = made.with_recall(self.recall, {name: buffer.dropped for name, buffer in self._buffers.items()})
         if self.keeper is not None:
             made = replace(made, memory=memory_report(self.keeper, self.stores, self._lost))
         return replace(made, throttle=self.plan.shedding.throttle) if self._sheds else made
@@ -268,12 +272,25 @@ class LocalJoin:
 
     def _run(self, last: bool, now_s: float | None) -> pa.Table:
         batch = self._begin(last, now_s)
-        results = result_table(self.program, batch.blocks)
-        self._end(batch, len(results))
-        return results
+        if self.summing is None:
+            results = result_table(self.program, batch.blocks)
+            self._end(batch, len(results))
+            return results
+        final, found = self._summed(self.summing, batch)
+        self._end(batch, found)
+        return final
+
+    def _summed(self, summing: Summing, batch: _Running) -> tuple[pa.Table, int]:
+        """The aggregates that have become final, and how many results the batch had."""
+        gates, lets_go = self.entry.gates.values(), self.keeper is not None and self.keeper.lets_go
+        summing.begin(batch.fresh, gates, self.plan.shedding, batch.clerk.scales, lets_go)
+        return summing.final(batch.blocks, gates, batch.last)
 
     def _leaving(self, batch: _Running) -> Iterator[pa.Table]:
         found = 0
+        if self.summing is not None:
+            final, found = self._summed(self.summing, batch)
+            yield final
         for block in batch.blocks:
             results = result_table(self.program, (block,))
             found += len(results)
@@ -300,7 +317,8 @@ class LocalJoin:
             for name, store in self.stores.items()
         }
         self.order = self._order(loads)
-        clerk = Clerk(self.plan.paths, {} if self.controller is None else self.controller.bins, shedding, self.keeper)
+        bins = self.controller.bins if self.controller else {}
+        clerk = Clerk(self.plan.paths, bins, shedding, self.keeper, self.summing)
         blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
         return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
 
@@ -350,10 +368,11 @@ class LocalJoin:
         span_s = 0.0 if self._now_s is None else now_s - self._now_s
         self._now_s = now_s
         waiting = {} if self._batch_rows is None else {name: len(buffer) for name, buffer in self._buffers.items()}
-        joined = batch.clerk.joined()
+        joined = batch.clerk.joined().settled()
         self._lost += sum(tally.lost for held in (joined.sampled, joined.others) for tally in held.values())
         done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, waiting, results, merged)
         self.observation = done if self._charge is None else self._charge(done)
+        self.recall.observe(self.observation)
         if not batch.last:
             self._clocked = self._clocked.after(span_s, self.observation.busy_s)
         if self.controller is not None:
@@ -429,16 +448,3 @@ def settings_of(
         settings = replace(settings, fixed=float(throttle))
     behind = policy != "timestamp" or any(stream.lateness_us > 0 for stream in spec.streams)
     return replace(settings, behind=settings.behind or behind)
-
-
-def _arrow_types(query: Join | QuerySpec, spec: QuerySpec) -> dict[Column, pa.DataType]:
-    if not isinstance(query, Join):
-        return {}
-    found = {}
-    for stream in spec.streams:
-        if stream.source in query.sources:
-            schema = schema_of(query.sources[stream.source], stream.source)
-            found.update(
-                {column: schema.field(column.name).type for column in stream.columns if column.name in schema.names}
-            )
-    return found

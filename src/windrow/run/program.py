@@ -17,16 +17,18 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.errors import PlanError, QueryError, UsageError
 from windrow.plan.drivers import known_policy
 from windrow.plan.methods import known_methods
-from windrow.plan.plan import Plan, Step
+from windrow.plan.plan import Path, Plan, Step
 from windrow.probe.evaluate import Evaluator
 from windrow.probe.indexes import IndexKey
 from windrow.probe.step import Leaves, StepProbe
 from windrow.query import types
+from windrow.query.builder import Join, schema_of
 from windrow.query.expression import Call, Column, Expression, columns_of, streams_of, walk
 from windrow.query.predicate import (
     TOKENS,
@@ -48,6 +50,7 @@ from windrow.store.operand import Array, Form, Operand, form_of
 from windrow.store.segment import Layout, typed_text
 
 ROW_ID = "row_id"
+_APART = 0x1F3D5B79
 SEARCHES: dict[str, tuple[type[Search], ...]] = {
     "hashed": (Equality,), "sorted": (Range,), "matrix": (Similarity,), "loop": (), "opaque": (),
 }  # fmt: skip
@@ -68,6 +71,20 @@ def kept_columns(spec: QuerySpec, name: str, keep: Keep) -> tuple[Column, ...]:
 def row_id(column: Column) -> Expression:
     """The hidden leaf that holds the content hash of a stream's rows; `column` is its event time."""
     return Call(ROW_ID, (column,), BIGINT)
+
+
+def arrow_types_of(query: Join | QuerySpec, spec: QuerySpec) -> dict[Column, pa.DataType]:
+    """The Arrow type of each column, where the sources of a query say it."""
+    if not isinstance(query, Join):
+        return {}
+    found = {}
+    for stream in spec.streams:
+        if stream.source in query.sources:
+            schema = schema_of(query.sources[stream.source], stream.source)
+            found.update(
+                {column: schema.field(column.name).type for column in stream.columns if column.name in schema.names}
+            )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +125,7 @@ class Program:
         self.entrances = {stream.name: self._entrance(stream.name, required) for stream in self.spec.streams}
         self.steps = {path.name: tuple(self._step(step) for step in path.steps) for path in self.plan.paths}
         self.targets = {path.name: path.targets for path in self.plan.paths}
-        self.carried = {path.name: self._carried(path.steps) for path in self.plan.paths}
+        self.carried = {path.name: self._carried(path) for path in self.plan.paths}
         self.indexes = {stream.name: self._indexes(stream.name) for stream in self.spec.streams}
         self._parts: dict[tuple[str, tuple[str, ...]], Layout] = {}
         self.schema = pa.schema([pa.field(output.name, self._arrow_type(output.expression)) for output in self.outputs])
@@ -136,11 +153,14 @@ class Program:
         return any(isinstance(node, Call) and node.function == "result_id" for node in nodes)
 
     def content_of(self, partial: Partial, driver: str) -> Array:
-        """The content hashes of the driver's rows of partial results."""
+        """What the driver's rows of partial results are drawn by: their content, and whose rows they are. In a join of
+        a source with itself a row drives twice, and is drawn for anew.
+        """
         operand = partial.find(row_id(self._time(driver)))
         if operand is None:
             raise PlanError("rows have no hash to draw by", place=driver, hint="make the program with sheds=True")
-        return operand.values
+        number = next(k for k, stream in enumerate(self.spec.streams) if stream.name == driver)
+        return operand.values + np.int64(number * _APART)
 
     def derived(self, leaf: Expression, batch: pa.RecordBatch) -> Operand | None:
         """A leaf that was not asked for when rows were stored, from what is there; None if it cannot be had."""
@@ -171,9 +191,13 @@ class Program:
         read = (column for output in self.outputs for column in columns_of(output.expression))
         return tuple(dict.fromkeys(column for column in read if column.stream == name))
 
-    def _carried(self, steps: tuple[Step, ...]) -> tuple[dict[str, Layout], ...]:
-        """For each step of a path: of every stream, the columns results read and the leaves this and later steps do."""
+    def _carried(self, path: Path) -> tuple[dict[str, Layout], ...]:
+        """For each step of a path: of every stream, the columns results read and the leaves this and later steps do.
+        Results of sampled rows are told apart by whose they are, so the driver's hash goes all the way.
+        """
+        steps = path.steps
         ids = {row_id(self._time(name)) for name in self.layouts} if self.wants_id else set()
+        ids |= {row_id(self._time(path.driver))} if self.sheds else set()
         carried = []
         for number in range(len(steps)):
             drawn = {row_id(self._time(name)) for name in self.layouts} if self.sheds and number == 0 else ids

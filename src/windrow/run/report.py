@@ -2,7 +2,9 @@
 
 Times are seconds of the process' clock, sizes bytes. `steps` says for each driver what its path searches by, and the
 pairs it looked at. `busy_share` is the part of the batches' own time, from the first batch to the last, that joining
-took: in a replay, of the time that was recorded. Where it is small, the processor may sleep between batches.
+took: in a replay, of the time that was recorded. Where it is small, the processor may sleep between batches. `recall`
+is the share of results that was delivered, in the whole run, `recent` in its last batches; rows that reached no window
+are not in it: `late`, `bad`, `too_far_ahead`, and those `dropped` for lack of time or room.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ import json
 import resource
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from windrow.control.recall import Recall, RecallMeter, Recent
 from windrow.run.admit import NEVER_US, Gate
 from windrow.run.keeper import Keeper
 from windrow.run.program import Program
@@ -29,6 +32,7 @@ class StreamReport:
     bad: int
     too_far_ahead: int
     filtered: int
+    dropped: int
     waiting: int
     stored: int
     stored_bytes: int
@@ -110,6 +114,18 @@ class Report:
     throttle: float | None = None
     busy_share: float | None = None
     memory: MemoryReport | None = None
+    recall: Recall | None = None
+    recent: Recent | None = None
+
+    @property
+    def unseen(self) -> int:
+        """Rows that reached no window, so that nobody knows what they would have found."""
+        return sum(s.late + s.bad + s.too_far_ahead + s.dropped for s in self.streams.values())
+
+    def with_recall(self, meter: RecallMeter, overflowed: Mapping[str, int]) -> Report:
+        """The report with what a meter says, and rows that found no room before they reached the join."""
+        streams = {name: replace(s, dropped=s.dropped + overflowed[name]) for name, s in self.streams.items()}
+        return replace(self, streams=streams, recall=meter.whole, recent=meter.recent)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -123,7 +139,11 @@ class Report:
         bad = sum(stream.bad + stream.too_far_ahead for stream in self.streams.values())
         taken = f"{rows:,} rows in ({late:,} late, {bad:,} bad)"
         busy = "" if self.busy_share is None else f", busy {100 * self.busy_share:.2g} % of the time"
-        return f"{taken}, {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s{busy}"
+        done = f"{taken}, {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s{busy}"
+        if self.recall is None or self.recall.is_exact:
+            return done
+        beside = f"; {self.unseen:,} rows were not joined at all" if self.unseen else ""
+        return f"{done}, recall {self.recall}{beside}"
 
 
 def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str, Store], done: Done) -> Report:
@@ -137,6 +157,7 @@ def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str
             bad=counts.bad,
             too_far_ahead=counts.ahead,
             filtered=counts.filtered,
+            dropped=counts.dropped,
             waiting=sum(len(table) for table in gate.waiting),
             stored=len(store),
             stored_bytes=store.nbytes,

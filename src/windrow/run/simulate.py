@@ -33,7 +33,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.control.charge import work_of
-from windrow.control.observation import Joined, Observation, PathTally
+from windrow.control.observation import Observation, PathTally
 from windrow.errors import UsageError
 from windrow.plan.shedding import Shedding
 from windrow.plan.work import REFERENCE, WorkCosts
@@ -163,7 +163,11 @@ class _Meter:
             {path: _timed(tally, methods[path], costs, speed) for path, tally in held.items()}
             for held in (done.joined.sampled, done.joined.others)
         )
-        return replace(done, busy_s=costs.seconds_of(work).total_s / speed, joined=Joined(sampled, others))
+        return replace(
+            done,
+            busy_s=costs.seconds_of(work).total_s / speed,
+            joined=replace(done.joined, sampled=sampled, others=others),
+        )
 
 
 def _timed(tally: PathTally, methods: Sequence[str], costs: WorkCosts, speed: float) -> PathTally:

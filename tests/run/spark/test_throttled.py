@@ -17,6 +17,7 @@ from tests.run.spark.played import Played, PlayedSpark, Rows, Way
 from tests.run.spark.test_worker import QUESTIONS, TIMES, batches_of, counts_of, in_process, joined
 from windrow.control.controller import ControlSettings
 from windrow.control.observation import Joined, PathTally
+from windrow.control.sample import Sample
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.shedding import Shedding
 from windrow.query.builder import Join
@@ -62,6 +63,11 @@ def told(tally: PathTally) -> tuple[Any, ...]:
     return tally.drivers, tally.results, matches, tally.lags, round(tally.missed, 6)
 
 
+def figures(sample: Sample) -> dict[str, Any]:
+    """What is known of what was left out; squares too, though the results of a row are found by several tasks."""
+    return {name: pytest.approx(value, rel=1e-9, abs=1e-6) for name, value in sample.to_values().items()}
+
+
 def searched(tallies: Iterable[Mapping[str, PathTally]]) -> int:
     return sum(step.searched for held in tallies for tally in held.values() for step in tally.steps)
 
@@ -92,6 +98,10 @@ def test_batches_give_the_rows_of_their_plans(
             assert {name: told(tally) for name, tally in mine.items()} == {
                 name: told(tally) for name, tally in other.items()
             }
+        assert {driver: figures(sample) for driver, sample in ours.samples.items()} == {
+            driver: figures(sample) for driver, sample in theirs.samples.items()
+        }
+    assert sum(sample.matches for each in work for sample in each.samples.values()) > 0
     both = [searched(each for one in held for each in (one.sampled, one.others)) for held in (work, expected_work)]
     if slice_by == "time":
         assert both[0] == both[1]

@@ -98,7 +98,7 @@ class SparkJoin(Join):
         work to do, "auto" for as much as there is time for, None for all; `shed` what becomes of the rest ("drop": it
         is left out); `control` how, in detail.
         """
-        spec = self.spec()
+        spec = results_only(self.spec())
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
         first = next(iter(frames.values()), None)
         if first is None:
@@ -131,6 +131,14 @@ class SparkJoin(Join):
             most_rows=most_rows,
         )
         return launch(frame, setting, into, checkpoint=below, trigger=trigger, name=name)
+
+
+def results_only(spec: QuerySpec) -> QuerySpec:
+    """A specification whose results are delivered: aggregates are not computed on Spark."""
+    if spec.summary is not None:
+        hint = "run it with windrow.local(query) or --runtime local, or aggregate the results"
+        raise UsageError("COUNT, SUM and AVG run in one process", hint=hint)
+    return spec
 
 
 def united(

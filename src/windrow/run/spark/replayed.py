@@ -27,7 +27,7 @@ from windrow.run.local import settings_of
 from windrow.run.spark.aside import BECAUSE, Aside
 from windrow.run.spark.blobs import Blobs
 from windrow.run.spark.handle import RunningJoin
-from windrow.run.spark.join import _arrow_types
+from windrow.run.spark.join import _arrow_types, results_only
 from windrow.run.spark.launch import AVAILABLE_NOW, launch
 from windrow.run.spark.publish import FolderSink
 from windrow.run.spark.query import Setting
@@ -60,7 +60,7 @@ def start_recorded(
     much as there is time for at the recordings' pace; `set_aside` keeps late and bad rows for `aside_of`.
     """
     register(spark)
-    spec = query.spec()
+    spec = results_only(query.spec())
     for function in spec.functions:
         _send_code(function.function.__module__)
     frame = spark.readStream.format("windrow-recorded").option("recordings", recordings.to_json()).load()

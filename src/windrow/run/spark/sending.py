@@ -56,7 +56,7 @@ class Sender:
         for number, part in shares(self.program, name, first, self.shedding):
             portion = portion_of(self.program, name, number, self.shedding)
             page = self.clerk.page(path_name(name, portion.alternative), portion.sampled)
-            page.drivers += len(part)
+            page.set_out(part)
             for step, target in enumerate(page.targets if page.bins else ()):
                 page.behind[step] += self._newer(name, target, part)
             yield from self.sent(name, number, 0, part)

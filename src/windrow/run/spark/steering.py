@@ -19,6 +19,7 @@ from typing import Any
 
 from windrow.control.controller import Controller, ControlSettings
 from windrow.control.observation import Observation
+from windrow.control.recall import RecallMeter
 from windrow.plan.bins import Bins
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL, Shedding
@@ -48,6 +49,7 @@ class Steering:
         self.controller = None if settings is None else Controller(spec, plan, settings, costs)
         self.shedding = plan.shedding if settings is None else ALL
         self.observation: Observation | None = None
+        self.recall = RecallMeter()
         self._pace = pace
         self._stopwatch = stopwatch
         self._ended_s: float | None = None
@@ -83,14 +85,18 @@ class Steering:
         """Take in what a batch did, with the seconds it took up to now; `parallel` seconds of tasks passed in one."""
         took = replace(done, busy_s=done.busy_s + self._commit_s + min(self._gaps_s, default=0.0))
         self.observation = took.slowed(self._pace, self._pace / max(1.0, parallel))
+        self.recall.observe(self.observation)
         if self.controller is not None:
             self.controller.observe(self.observation)
 
     def to_values(self) -> Any:
-        """The controller's state as values that JSON knows; None where nothing is controlled."""
-        return None if self.controller is None else self.controller.to_values()
+        """The state of controller and recall, as values that JSON knows; None where nothing is controlled."""
+        if self.controller is None:
+            return None
+        return {**self.controller.to_values(), "recall": self.recall.to_values()}
 
     def restore(self, values: Any) -> None:
         """Go on from a state that a commit kept; there is none where nothing was controlled."""
         if self.controller is not None and values is not None:
             self.controller.restore(values)
+            self.recall.restore(values["recall"])

@@ -79,7 +79,7 @@ class Told:
             for name, gate in entry.gates.items()
         }
         span_s = (now_us - last.now_us) / 1e6 if last.batch >= 0 else 0.0
-        joined = summed(self.work)
+        joined = summed(self.work).settled()
         return Observation(
             batch, now_us / 1e6, span_s, busy_s, arrivals, joined, results=self.results, merged=self.merged
         )
