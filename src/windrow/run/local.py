@@ -20,15 +20,14 @@ last ones have run.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
-from windrow.control.controller import Controller, ControlSettings
+from windrow.control.controller import Controller
 from windrow.control.foresight import Foresight, pays
 from windrow.control.observation import Arrival, Observation
 from windrow.control.recall import RecallMeter
@@ -39,16 +38,16 @@ from windrow.plan.order import methods_of, plan_query, with_alternatives, with_m
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL
 from windrow.plan.turns import Load, Order
-from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.spec import QuerySpec
-from windrow.run.admit import NEVER_US, Entry, SetAside, conform
+from windrow.run.admit import NEVER_US, Entry, conform
 from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, event_of
 from windrow.run.keeper import Keeper, with_memory
+from windrow.run.options import LocalOptions, settings_of
 from windrow.run.partial import Partial
 from windrow.run.program import Program, arrow_types_of
 from windrow.run.report import Clocked, Done, Report, make_report, memory_report
@@ -61,43 +60,6 @@ from windrow.store.window import LIMITED_SHARE, SPAN_SHARE, Store
 from windrow.streams.replay import ReplayBatch
 
 Inputs = Iterable[Mapping[str, Any] | ReplayBatch]
-Charge = Callable[[Observation], Observation]
-"""Says what a batch took where it is not to be measured."""
-SHEDS = ("drop",)
-"""What becomes of results that are left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalOptions:
-    """How a join runs in this process; `windrow.local` says what each option does."""
-
-    policy: str = "timestamp"
-    favour: Literal["early", "total"] | None = None
-    methods: Collection[str] | None = None
-    adaptive: bool = False
-    plan: Plan | None = None
-    throttle: float | Literal["auto"] | None = None
-    shed: str = "drop"
-    control: ControlSettings | None = None
-    memory: str | int | None = None
-    buffer_rows: int | None = None
-    batch_rows: int | None = None
-    period: str | None = None
-    max_ahead: str | None = None
-    set_aside: SetAside | None = None
-    clock: Callable[[], float] = time.time
-    costs: WorkCosts = REFERENCE
-    charge: Charge | None = None
-    events: str | Path | None = None
-
-    @staticmethod
-    def of(options: Mapping[str, Any]) -> LocalOptions:
-        """Options by their names."""
-        known = {field.name for field in fields(LocalOptions)}
-        for name in options:
-            if name not in known:
-                raise UsageError(f"there is no option '{name}'", hint=f"the options are {', '.join(sorted(known))}")
-        return LocalOptions(**options)
 
 
 @dataclass
@@ -408,43 +370,7 @@ def local(query: Join | QuerySpec, inputs: Inputs | None = None, **options: Any)
     """A join in this process.
 
     `inputs` (optional) is an iterable of batches, each a mapping from stream to rows, such as
-    `windrow.streams.replay.Replay` gives; with it the join itself is an iterable of results. Options: `policy` (who
-    drives, see `windrow.plan.drivers`; `auto` predicts what is best), `favour` (what for: `early` results or the least
-    `total` work), `methods` (which probe methods are allowed), `adaptive` (whether steps change
-    their methods as it pays), `plan` (a plan to use as it is),
-    `throttle` (do that share of the work and leave out the least promising rest; `auto`: as much as there is time for),
-    `shed` (what becomes of that rest: `drop`), `control` (how, in detail), `buffer_rows` (how many rows of a stream may
-    wait for a step; the oldest go first), `batch_rows` (how many rows of a stream a step takes at most; the others
-    wait), `memory` (how much the windows may take after each batch, such as `500MB`: beyond it the rows that promise
-    least are let go, and counted), `period` (with inputs: collect them, and join once in this span, so that the
-    processor is idle between), `max_ahead` (rows further ahead of the clock than this span are bad; unlimited by
-    default), `set_aside` (called with stream, reason and rows that did not enter), `clock` (seconds since 1970),
-    `costs` (a first guess at what work costs; it is fitted while running), `charge` (says what a batch took, instead of
-    measuring it), `events` (a folder for what each batch did, see `windrow.run.events`).
+    `windrow.streams.replay.Replay` gives; with it the join itself is an iterable of results. The options, such as
+    `throttle="auto"` or `memory="500MB"`, are those of `windrow.run.options.LocalOptions`.
     """
     return LocalJoin(query, inputs, **options)
-
-
-def settings_of(
-    throttle: float | Literal["auto"] | None,
-    control: ControlSettings | None,
-    spec: QuerySpec,
-    policy: str,
-    shed: str = "drop",
-) -> ControlSettings | None:
-    """How to control a join for which a throttle was asked: a number is kept to, `auto` follows the load, None is the
-    exact join.
-    """
-    if shed not in SHEDS:
-        raise UsageError(f"what is left out cannot be treated as '{shed}'", hint=f"choose of {', '.join(SHEDS)}")
-    if not (throttle is None or throttle == "auto" or isinstance(throttle, int | float)):
-        raise UsageError(
-            f"the throttle is {throttle!r}", hint='give a share of the full work, above 0 up to 1, or "auto"'
-        )
-    if throttle is None and control is None:
-        return None
-    settings = control or ControlSettings()
-    if isinstance(throttle, int | float):
-        settings = replace(settings, fixed=float(throttle))
-    behind = policy != "timestamp" or any(stream.lateness_us > 0 for stream in spec.streams)
-    return replace(settings, behind=settings.behind or behind)

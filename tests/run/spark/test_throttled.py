@@ -22,7 +22,8 @@ from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.shedding import Shedding
 from windrow.query.builder import Join
 from windrow.run.events import read_events
-from windrow.run.local import LocalJoin, settings_of
+from windrow.run.local import LocalJoin
+from windrow.run.options import settings_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 

@@ -33,7 +33,7 @@ from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
-from windrow.run.local import settings_of
+from windrow.run.options import settings_of
 from windrow.run.program import Keep, kept_columns
 from windrow.run.spark.aside import Aside
 from windrow.run.spark.handle import RunningJoin

@@ -23,7 +23,7 @@ from windrow.plan.calibration import calibrated
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.work import REFERENCE
 from windrow.query.builder import Join
-from windrow.run.local import settings_of
+from windrow.run.options import settings_of
 from windrow.run.spark.aside import BECAUSE, Aside
 from windrow.run.spark.blobs import Blobs
 from windrow.run.spark.handle import RunningJoin
