@@ -6,7 +6,7 @@
     "laggard"     three times the first task of each hop waits for a second attempt, which Spark starts by speculation;
                   on two hosts, because it starts none where the first one is
 
-python -m tests.run.spark.clustered FOLDER NAME FAULT        NAME of a query in test_against_duckdb.EVERY
+python -m tests.run.spark.clustered FOLDER NAME FAULT [throttled]        NAME of a query in test_against_duckdb.EVERY
 
 Says in `report.json` how many results there were (the same as DuckDB's, or it fails), and what befell which batches.
 """
@@ -161,8 +161,9 @@ def die_once_written(folder: str, fault: str, batch: int) -> None:
     setattr(worker, "_written", write_and_die)  # noqa: B010 - mypy lets no function be replaced
 
 
-def main(folder: str, name: str, fault: str) -> None:
+def main(folder: str, name: str, fault: str, how: str = "exact") -> None:
     """Run one query to the end of its input, and compare."""
+    from tests.run.spark.shed_on_spark import check_throttled
     from tests.run.spark.test_against_duckdb import EVERY, check_kind
 
     with two_hosts(folder) if fault == "laggard" else local_cluster() as master:
@@ -173,7 +174,8 @@ def main(folder: str, name: str, fault: str) -> None:
         spark.sparkContext.setLogLevel("OFF")
         try:
             setattr(worker, "hop", troubled_hop(folder, fault))  # noqa: B010
-            results = check_kind(EVERY[name], spark, Path(folder))
+            check = check_throttled if how == "throttled" else check_kind
+            results = check(EVERY[name], spark, Path(folder))
         finally:
             spark.stop()
     befell = sorted(path.name for path in Path(folder).glob(f"{fault}-*"))
@@ -181,4 +183,4 @@ def main(folder: str, name: str, fault: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])

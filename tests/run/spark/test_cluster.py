@@ -22,12 +22,12 @@ IN_HOPS = [name for name, given in EVERY.items() if given.hops is not False]
 IN_SLICES = [name for name in IN_HOPS if EVERY[name].options["slices"] > 1]
 
 
-def report(folder: Path, name: str, fault: str) -> dict[str, Any]:
-    """What the program says; its results were DuckDB's."""
+def report(folder: Path, name: str, fault: str, how: str = "exact") -> dict[str, Any]:
+    """What the program says; its results were DuckDB's, or those of the plans that were written."""
     places = f"{REPOSITORY / 'src'}{os.pathsep}{REPOSITORY}"
     known = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": places, "SPARK_LOCAL_IP": "127.0.0.1"}
     kernels = {"WINDROW_CACHE_DIR": str(folder / "kernels")}
-    command = [sys.executable, "-m", "tests.run.spark.clustered", str(folder), name, fault]
+    command = [sys.executable, "-m", "tests.run.spark.clustered", str(folder), name, fault, how]
     with (folder / "said").open("wb") as said:
         process = subprocess.Popen(
             command,
@@ -44,7 +44,7 @@ def report(folder: Path, name: str, fault: str) -> dict[str, Any]:
                 os.killpg(process.pid, signal.SIGKILL)
     assert code == 0, (folder / "said").read_text(errors="replace")[-4000:]
     found: dict[str, Any] = json.loads((folder / "report.json").read_text())
-    assert found["results"] > 50
+    assert found["results"] > (10 if how == "throttled" else 50)
     return found
 
 
@@ -57,6 +57,13 @@ def test_a_join_on_a_local_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", ["worker", "executor"])
 def test_processes_of_a_local_cluster_are_killed(name: str, fault: str, tmp_path: Path) -> None:
     befell = report(tmp_path, name, fault)["befell"]
+    assert len(befell) == len(STRUCK)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", ["worker", "executor"])
+def test_processes_are_killed_under_a_throttle(fault: str, tmp_path: Path) -> None:
+    befell = report(tmp_path, IN_SLICES[0], fault, "throttled")["befell"]
     assert len(befell) == len(STRUCK)
 
 
