@@ -125,6 +125,18 @@ def test_a_change_is_followed(factor: float) -> None:
     assert worst_error(found.cost(GUESS), later) < 0.3
 
 
+@pytest.mark.parametrize("factor", [1e3, 1e6])
+def test_a_guess_that_is_much_too_low_is_given_up_soon(factor: float) -> None:
+    """Much work, so that what a call costs by itself does not hide it."""
+    cost = StepCost(*(factor * part for part in astuple(GUESS)))
+    many = ((10**4 * row.probes, 10**4 * row.candidates, 10**4 * row.matches) for row in tallies(GUESS, 8))
+    rows = [
+        StepTally(probes, 0, candidates, matches, cost.seconds(probes, candidates, matches))
+        for probes, candidates, matches in many
+    ]
+    assert worst_error(fitted(iter(rows)).cost(GUESS), cost) < 0.3
+
+
 def test_a_cost_that_was_taken_to_be_free_can_be_learned() -> None:
     guess, cost = StepCost(0.0, 1e-8, 0.0), StepCost(2e-6, 1e-8, 0.0)
     found = StepFit()

@@ -3,6 +3,8 @@
     StepTally of a batch ──▶ a row of the fit: (probes, candidates, matches) ──▶ seconds ──▶ StepCost
 
     prior       the calibrated table says a first guess. All is counted in units of it: coefficients q = cost / guess
+    level       times that are far off in the same direction, one after the other, multiply the guess as a whole, and
+                learning begins again from there
     few data    q is drawn towards one factor for all three, because another machine is slower in everything, and that
                 factor towards 1, less so with each row. Where rows are alike (collinear), the proportions of the guess
                 stay
@@ -46,13 +48,14 @@ from windrow.plan.cost import Floats, StepCost
 from windrow.plan.plan import Plan
 from windrow.plan.work import WorkCosts
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FORGETTING = 0.98
 TO_COMMON = 0.03
 TO_GUESS, LEAST_TO_GUESS, TRUSTING = 0.3, 0.003, 0.85
 USUAL, LEAST_USUAL, LEARNING_USUAL = 0.5, 0.03, 0.1
 SURPRISE = 3.0
 CHANGE_AFTER, CHANGE_KEEPS = 3, 0.1
+FAR_OFF = 4.0
 BLUR_S = 1e-3
 LEAST_UNIT_S = 1e-12
 CANDIDATES_A_PROBE, CANDIDATES_A_RESULT = 10.0, 1.0
@@ -72,7 +75,7 @@ class StepFit:
     """The sums of one fit: `gram` and `moments` of its rows, the upper triangle of the one; what they come to.
 
     `usual` is how far off times usually are, `surprises` how many of the last ones in a row were much further off,
-    negative where they were short; `to_guess` is how strongly the guess still draws.
+    negative where they were short; `to_guess` is how strongly the guess still draws, `level` what it is multiplied by.
     """
 
     gram: tuple[float, ...] = (0.0,) * 6
@@ -81,9 +84,11 @@ class StepFit:
     surprises: int = 0
     to_guess: float = TO_GUESS
     factors: tuple[float, ...] = ()
+    level: float = 1.0
 
     def observe(self, guess: StepCost, tally: StepTally) -> StepFit:
         """The fit with one more row; tallies without work or without a time say nothing."""
+        guess = _times(self.level, guess)
         units = _units(guess)
         predicted = units * (tally.probes, tally.candidates, tally.matches)
         if predicted.sum() <= 0 or tally.seconds <= 0:
@@ -96,6 +101,9 @@ class StepFit:
         limit = SURPRISE * self.usual
         surprises = self._surprises_after(error, limit)
         changed = abs(surprises) >= CHANGE_AFTER
+        ratio = tally.seconds / max(expected * scale_s, LEAST_UNIT_S)
+        if changed and not 1 / FAR_OFF < ratio < FAR_OFF:
+            return StepFit(level=self.level * ratio)
         heard = error if changed else min(limit, max(-limit, error))
         weight = FORGETTING * (CHANGE_KEEPS if changed else 1.0)
         gram = weight * np.array(self.gram) + np.outer(row, row)[np.triu_indices(3)]
@@ -107,11 +115,13 @@ class StepFit:
             max(LEAST_USUAL, usual),
             surprises,
             max(LEAST_TO_GUESS, TRUSTING * self.to_guess),
+            level=self.level,
         )
         return replace(learned, factors=tuple(learned._solved(guess).tolist()))
 
     def cost(self, guess: StepCost) -> StepCost:
         """What is believed now."""
+        guess = _times(self.level, guess)
         return StepCost(*(self._factors(guess) * _units(guess)).tolist()) if self.factors else guess
 
     def _surprises_after(self, error: float, limit: float) -> int:
@@ -135,6 +145,10 @@ class StepFit:
         matrix[3, 3] = TO_COMMON * float(guessed @ guessed) + self.to_guess
         right = np.array([*self.moments, self.to_guess])
         return nonnegative(matrix, right)[:3]
+
+
+def _times(factor: float, cost: StepCost) -> StepCost:
+    return StepCost(*(factor * part for part in astuple(cost)))
 
 
 def _units(guess: StepCost) -> Floats:
@@ -213,7 +227,7 @@ class CostFit:
 def _fit(values: Mapping[str, Any]) -> tuple[Key, StepFit]:
     gram, moments, factors = (tuple(map(float, values[name])) for name in ("gram", "moments", "factors"))
     usual, surprises, to_guess = float(values["usual"]), int(values["surprises"]), float(values["to_guess"])
-    fit = StepFit(gram, moments, usual, surprises, to_guess, factors)
+    fit = StepFit(gram, moments, usual, surprises, to_guess, factors, float(values["level"]))
     return Key(str(values["driver"]), str(values["stream"]), str(values["method"])), fit
 
 
