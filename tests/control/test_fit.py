@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.control.fit import CostFit, Key, StepFit
+from windrow.control.fit import ANY, CostFit, Key, StepFit
 from windrow.control.observation import Joined, Observation, PathTally, StepTally
 from windrow.errors import StateError
 from windrow.plan.cost import StepCost
@@ -165,7 +165,8 @@ def test_each_driver_and_method_has_a_fit_of_its_own() -> None:
     fit = observed(empty, cost)
     assert worst_error(fit.cost("a", 0), cost) < 0.05
     assert fit.cost("b", 0) == REFERENCE.step("loop")
-    assert set(fit.fits) == {Key("a", "b", "hashed")}
+    assert set(fit.fits) == {Key("a", "b", "hashed"), Key(ANY, ANY, "hashed")}
+    assert worst_error(fit.cost_to("c", "d", "hashed"), cost) < 0.05  # what is new costs what others cost
     assert empty.fits == {}  # it is a value
     other = fit.under(Plan("timestamp", (Path("a", (step("b", "loop"),)), Path("b", (step("a", "loop"),)))))
     assert other.cost("a", 0) == REFERENCE.step("loop")

@@ -15,7 +15,7 @@ other what was measured.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,9 +115,34 @@ def choose(
     model = CostModel.of(statistics)
     share = throttle * full_cost / model.full_cost if model.full_cost > 0 else 1.0
     spent = sum(hz[i] * costs[i][k] for i, k in enumerate(chosen)) * throttle * sample
-    if sample < 1 and model.full_cost > 0:
+    if throttle >= 1:
+        share = 1.0
+    elif sample < 1 and model.full_cost > 0:
         share = max(0.0, (budget - spent) / (1 - sample) / model.full_cost)
     return Choice(chosen, _bins(model, share, optimiser), statistics, full_cost, costs)
+
+
+def full_cost(streams: Sequence[StreamStatistics], options: Sequence[Sequence[Steps]]) -> float:
+    """What a second's worth of everything costs, on the cheapest paths."""
+    models = _models(streams, options)
+    hz = models[0].driver_hz
+    return float(sum(hz[i] * min(_full(models[k], i) for k in range(len(found))) for i, found in enumerate(options)))
+
+
+def row_cost(streams: Sequence[StreamStatistics], steps: Steps, chosen: Sequence[Collection[int] | None]) -> float:
+    """What a driver's row costs that looks at some bins of each step (None: at all)."""
+    spent, probes = 0.0, 1.0
+    for step, bins in zip(steps, chosen, strict=True):
+        rows, count = streams[step.stream].rows, len(step.scores)
+        widths, scores = step.widths or (1 / count,) * count, step.scores if any(step.scores) else (1.0,) * count
+        looked = range(count) if bins is None else bins
+        if not looked:
+            break
+        candidates = rows * sum(widths[k] for k in looked) * step.candidate_share
+        found = rows * step.selectivity * sum(scores[k] for k in looked) / sum(scores)
+        spent += probes * step.cost.seconds(1, candidates, found)
+        probes *= found
+    return spent
 
 
 def _bins(model: CostModel, throttle: float, optimiser: str) -> Mixture:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.control.choice import Choice, Steps, choose, path_statistics
+from windrow.control.choice import Choice, Steps, choose, full_cost, path_statistics, row_cost
 from windrow.control.fit import CostFit
 from windrow.control.lags import Learned, surprise
 from windrow.control.memory import EXPECTED, Exposure, Holding, check_policy, directions_of
@@ -42,6 +42,8 @@ from windrow.query.spec import QuerySpec
 POLICIES = ("harvest", "drop")
 SCOUTING = 0.5
 """The share of the sampled rows that take other paths than the one taken, at most."""
+OVERRUN = 1.25
+"""A batch that takes so many times as long as it had, and half an interval, calls for a decision at once."""
 UNKNOWN = 0.25
 """How much of its part a path is given of which nothing is known."""
 
@@ -58,7 +60,7 @@ class ControlSettings:
     """
 
     interval_s: float = 5.0
-    boost: float = 1.5
+    boost: float = 2.0
     sample: float = 0.1
     fixed: float | None = None
     policy: str = "harvest"
@@ -66,7 +68,7 @@ class ControlSettings:
     bins: int = MOST_BINS
     behind: bool = False
     seed: int = 0
-    target: float = 0.95
+    target: float = 0.97
     memory_s: float = 30.0
     surprise: float = 5.0
     forget: float = 0.1
@@ -226,7 +228,8 @@ class Controller:
 
     def _is_overrun(self) -> bool:
         last = self._batches[-1]
-        return self.settings.fixed is None and last.busy_s > max(last.span_s, self.settings.interval_s / 5)
+        limit_s = max(OVERRUN * last.span_s, self.settings.interval_s / 2)
+        return self.settings.fixed is None and last.busy_s > limit_s
 
     def _adapt(self, now_s: float) -> None:
         self.decisions += 1
@@ -234,13 +237,38 @@ class Controller:
         self._learn(joined, now_s)
         if self.settings.fixed is None:
             load = load_of(self._batches, before=self._before, fixed_s=sum(map(_fixed_s, self._batches)))
-            self.throttle = self.rule.next(self.throttle, load)
+            self.throttle = self.rule.next(self._throttle_was(), load)
         self.shedding = self._optimised()
         self._before = self._batches[-1]
         self._batches = []
         self._split = self._split if self._holding is None else self._holding.split
         self._holding = None
         self._decided_s = now_s
+
+    def _throttle_was(self) -> float:
+        """The throttle of the interval, by what is known now of what was done, and of what everything would cost.
+
+        What is known changes; what was measured is the load of what was done.
+        """
+        known = self.to_be_chosen()
+        if known is None or self.settings.policy == "drop":
+            return self.throttle
+        streams, options = known
+        everything = full_cost(streams, options)
+        if everything <= 0:
+            return self.throttle
+        done = 0.0
+        for number, (driver, paths) in enumerate(self.by_driver.items()):
+            for portion in self.shedding.of(driver):
+                steps, bins = options[number][portion.alternative], self.bins[paths[portion.alternative]]
+                whole = portion.sampled or portion.is_whole
+                chosen = [
+                    None if whole or lags is None else held.within(lags)
+                    for held, lags in zip(bins, portion.lags, strict=True)
+                ]
+                share = portion.share * (self.shedding.throttle if portion.sampled else 1.0)
+                done += share * streams[number].rate_hz * row_cost(streams, steps, chosen)
+        return min(1.0, done / everything) if done > 0 else self.throttle
 
     def _learn(self, joined: Joined, now_s: float) -> None:
         decided_s = self._decided_s if self._decided_s is not None else now_s
@@ -259,7 +287,7 @@ class Controller:
 
     def _optimised(self) -> Shedding:
         known = self.to_be_chosen()
-        if known is None or self.throttle >= 1:
+        if known is None:
             limited = self.settings.memory_bytes is not None
             self.expected = {name: held.results_a_row for name, held in self.learned.items()} if limited else {}
             return self._portions(None)
