@@ -73,7 +73,7 @@ def test_a_step_is_bounded(
 
 
 ONCE = 0.08
-"""How far a rise may go too far once: few long batches, as in catching up, spend less on themselves than many short ones."""
+"""How far a rise may go too far once: few long batches, as in catching up, spend less on themselves than many."""
 
 
 @settings(max_examples=60, deadline=None)

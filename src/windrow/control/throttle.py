@@ -41,7 +41,6 @@ from itertools import pairwise
 from windrow.control.observation import Observation
 from windrow.errors import PlanError
 
-
 BEHIND = 0.2
 """Of an interval, how much may wait while a join that follows its input without a pause is not taken to lag behind."""
 
