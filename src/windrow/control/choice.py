@@ -83,7 +83,7 @@ def path_statistics(
 
 
 def _with_candidate(cost: StepCost) -> StepCost:
-    """The cost of a step whose matches are candidates too: they lie where the scores say, all other candidates anywhere.
+    """The cost of a step whose matches are candidates too: these lie where the scores say, all others anywhere.
 
     An index that proposes little but matches makes them the whole cost, wherever in the window one looks.
     """

@@ -131,6 +131,8 @@ class Controller:
         self.exposure = Exposure()
         self._holding: Holding | None = None
         self._split: dict[str, float] | None = None
+        self.taken: tuple[int, ...] = ()
+        self.path_costs: tuple[tuple[float, ...], ...] = ()
 
     def observe(self, batch: Observation) -> None:
         """Take in what a batch did."""
@@ -197,6 +199,8 @@ class Controller:
             "expected": dict(self.expected),
             "split": None if self._split is None else dict(self._split),
             "exposure": self.exposure.to_values(),
+            "taken": list(self.taken),
+            "path_costs": [list(costs) for costs in self.path_costs],
             "batches": [batch.to_values() for batch in self._batches],
             "before": None if self._before is None else self._before.to_values(),
             "decided_s": self._decided_s,
@@ -219,6 +223,8 @@ class Controller:
             self._split = values["split"]
             self.exposure = Exposure.from_values(values["exposure"])
             self.shedding = Shedding.from_values(values["shedding"])
+            self.taken = tuple(values["taken"])
+            self.path_costs = tuple(map(tuple, values["path_costs"]))
         self._batches = [Observation.from_values(batch) for batch in values["batches"]] if fits else []
         self._before = None if values["before"] is None else Observation.from_values(values["before"])
         self._decided_s = values["decided_s"]
@@ -237,7 +243,7 @@ class Controller:
         self._learn(joined, now_s)
         if self.settings.fixed is None:
             load = load_of(self._batches, before=self._before, fixed_s=sum(map(_fixed_s, self._batches)))
-            self.throttle = self.rule.next(self._throttle_was(), load)
+            self.throttle = float(self.rule.next(self._throttle_was(), load))
         self.shedding = self._optimised()
         self._before = self._batches[-1]
         self._batches = []
@@ -293,10 +299,10 @@ class Controller:
             return self._portions(None)
         streams, options = known
         settings = self.settings
-        held = () if self.choice is None else self.choice.paths
         self.choice = choose(
-            streams, options, self.throttle, sample=settings.sample, current=held, optimiser=settings.optimiser
+            streams, options, self.throttle, sample=settings.sample, current=self.taken, optimiser=settings.optimiser
         )
+        self.taken, self.path_costs = self.choice.paths, self.choice.costs
         if settings.policy == "drop":
             kept = keep_rates(self.choice.statistics, self.throttle)
             shares = tuple(zip(self.by_driver, kept.keep, strict=True))
@@ -321,7 +327,7 @@ class Controller:
                 ):
                     if drawn > 0:
                         lags = _lags(self.bins[paths[taken]], setting.chosen[number])
-                        parts.append(Portion(rest * drawn, lags, alternative=taken))
+                        parts.append(Portion(float(rest * drawn), lags, alternative=taken))
             found.append((driver, tuple(parts)))
         throttle = 1.0 if choice is None else self.throttle
         return Shedding(throttle, self.settings.seed, portions=tuple(found))
@@ -332,7 +338,7 @@ class Controller:
         """
         if count == 1:
             return {0: 1.0}
-        costs = None if self.choice is None else self.choice.costs[number]
+        costs = self.path_costs[number] if self.path_costs else None
         each = SCOUTING / (count - 1)
         scouts = {
             k: each * (UNKNOWN if costs is None else min(1.0, (costs[taken] / max(costs[k], 1e-300)) ** 2))

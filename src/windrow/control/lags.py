@@ -178,7 +178,7 @@ def surprise(others: Mapping[str, PathTally], expected_a_row: float) -> float:
 
 
 def _independent(results: float, rows: int, steps: int) -> float:
-    """How many members that lie where they lie for themselves: a row that finds x in each of two stores gives x² results,
+    """How many members lie where they do for themselves: a row that finds x in each of two stores gives x² results,
     which say no more about either store than x do.
     """
     return results if results <= rows else rows * (results / rows) ** (1 / steps)
