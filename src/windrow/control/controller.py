@@ -68,7 +68,7 @@ class ControlSettings:
     bins: int = MOST_BINS
     behind: bool = False
     seed: int = 0
-    target: float = 0.97
+    target: float = 0.98
     memory_s: float = 30.0
     surprise: float = 5.0
     forget: float = 0.1
