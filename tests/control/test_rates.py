@@ -39,11 +39,19 @@ def test_a_step_is_followed_within_two_intervals_however_long_batches_are(span_s
 
 
 def test_windows_of_time_and_of_rows() -> None:
-    rates = after(batch(1, {"a": 30, "b": 5}))
+    filled = after(batch(1, {"a": 30, "b": 5}))
+    rates = Rates(filled.hz)
     a, b = (rates.stream(SPEC.stream(name)) for name in ("a", "b"))
     assert (a.rate_hz, a.window_s, a.rows) == (30.0, 10.0, 300.0)
     assert (b.rate_hz, b.window_s, b.rows) == (5.0, 8.0, 40.0)
     assert Rates().stream(SPEC.stream("a")).rate_hz == LEAST_HZ
+
+
+def test_a_window_that_is_not_full_holds_what_it_holds() -> None:
+    filling = after(batch(1, {"a": 30, "b": 5}))
+    assert filling.stream(SPEC.stream("a")).rows == pytest.approx(7)
+    assert filling.stream(SPEC.stream("b")).rows == pytest.approx(7)
+    assert filling.stream(SPEC.stream("a")).rate_hz == 30.0
 
 
 def test_a_batch_without_a_span_says_nothing_and_the_state_comes_back() -> None:

@@ -25,7 +25,7 @@ from windrow.control.choice import Choice, Steps, choose, full_cost, path_statis
 from windrow.control.fit import CostFit
 from windrow.control.lags import Learned, surprise
 from windrow.control.memory import EXPECTED, Exposure, Holding, check_policy, directions_of
-from windrow.control.observation import Joined, Observation, summed
+from windrow.control.observation import Joined, Observation, PathTally, summed
 from windrow.control.rates import Rates
 from windrow.control.throttle import ThrottleRule, load_of
 from windrow.errors import PlanError
@@ -44,6 +44,7 @@ SCOUTING = 0.5
 """The share of the sampled rows that take other paths than the one taken, at most."""
 OVERRUN = 1.25
 """A batch that takes so many times as long as it had, and half an interval, calls for a decision at once."""
+LEAST_SLACK, MOST_SLACK = 0.1, 1.5
 UNKNOWN = 0.25
 """How much of its part a path is given of which nothing is known."""
 
@@ -104,6 +105,7 @@ class Controller:
         self.rates = Rates()
         self.fit = CostFit.of(costs, plan)
         self.decisions = 0
+        self.slack = 1.0
         self.expected: dict[str, float] = {}
         self._take_plan(plan)
         self._batches: list[Observation] = []
@@ -195,6 +197,7 @@ class Controller:
             "rates": self.rates.to_values(),
             "fit": self.fit.to_values(),
             "decisions": self.decisions,
+            "slack": self.slack,
             "learned": {driver: held.to_values() for driver, held in self.learned.items()},
             "expected": dict(self.expected),
             "split": None if self._split is None else dict(self._split),
@@ -212,7 +215,7 @@ class Controller:
         self.throttle = values["throttle"] if self.settings.fixed is None else self.settings.fixed
         self.rates = Rates.from_values(values["rates"])
         self.fit = CostFit.from_values(values["fit"]).under(self.plan)
-        self.decisions = values["decisions"]
+        self.decisions, self.slack = values["decisions"], values["slack"]
         learned = {driver: Learned.from_values(held) for driver, held in values["learned"].items()}
         fits = learned.keys() == self.learned.keys() and all(
             held.paths == self.learned[driver].paths and _sizes(held) == _sizes(self.learned[driver])
@@ -241,7 +244,9 @@ class Controller:
         self.decisions += 1
         joined = summed(batch.joined for batch in self._batches)
         self._learn(joined, now_s)
-        if self.settings.fixed is None:
+        if self.settings.fixed is not None:
+            self.slack = self._slack_after(joined)
+        else:
             load = load_of(self._batches, before=self._before, fixed_s=sum(map(_fixed_s, self._batches)))
             self.throttle = float(self.rule.next(self._throttle_was(), load))
         self.shedding = self._optimised()
@@ -250,6 +255,33 @@ class Controller:
         self._split = self._split if self._holding is None else self._holding.split
         self._holding = None
         self._decided_s = now_s
+
+    def _slack_after(self, joined: Joined) -> float:
+        """How much more than the throttle to plan for, so that what is done comes to the throttle's share of all work.
+
+        Sampled rows on the path that is taken tell what everything costs, whatever the model of it leaves out: windows
+        that are not filled evenly, for one.
+        """
+        done = everything = 0.0
+        for number, paths in enumerate(self.by_driver.values()):
+            taken = paths[self.taken[number]] if self.taken else paths[0]
+            spent = [
+                {path: self._spent_s(path, tally) for path, tally in held.items() if path in paths}
+                for held in (joined.sampled, joined.others)
+            ]
+            rows = sum(held[path].drivers for held in (joined.sampled, joined.others) for path in paths if path in held)
+            seen = joined.sampled[taken].drivers if taken in joined.sampled else 0
+            if seen:
+                done += sum(sum(held.values()) for held in spent)
+                everything += spent[0][taken] * rows / (seen * self.shedding.throttle)
+        if done <= 0 or everything <= 0 or not self.shedding.restricts:
+            return self.slack
+        share = done / everything
+        return float(min(MOST_SLACK, max(LEAST_SLACK, self.slack * (self.throttle / share) ** 0.5)))
+
+    def _spent_s(self, path: str, tally: PathTally) -> float:
+        counts = zip(self._costs(path), tally.steps, strict=False)
+        return sum(cost.seconds(step.probes, step.candidates, step.matches) for cost, step in counts)
 
     def _throttle_was(self) -> float:
         """The throttle of the interval, by what is known now of what was done, and of what everything would cost.
@@ -300,7 +332,12 @@ class Controller:
         streams, options = known
         settings = self.settings
         self.choice = choose(
-            streams, options, self.throttle, sample=settings.sample, current=self.taken, optimiser=settings.optimiser
+            streams,
+            options,
+            min(1.0, self.throttle * self.slack) if self.throttle < 1 else 1.0,
+            sample=settings.sample,
+            current=self.taken,
+            optimiser=settings.optimiser,
         )
         self.taken, self.path_costs = self.choice.paths, self.choice.costs
         if settings.policy == "drop":
