@@ -47,11 +47,12 @@ def test_windows_of_time_and_of_rows() -> None:
     assert Rates().stream(SPEC.stream("a")).rate_hz == LEAST_HZ
 
 
-def test_a_window_that_is_not_full_holds_what_it_holds() -> None:
+def test_a_window_is_taken_to_fill_up_and_holds_what_it_holds_when_rates_fall() -> None:
     filling = after(batch(1, {"a": 30, "b": 5}))
-    assert filling.stream(SPEC.stream("a")).rows == pytest.approx(7)
-    assert filling.stream(SPEC.stream("b")).rows == pytest.approx(7)
-    assert filling.stream(SPEC.stream("a")).rate_hz == 30.0
+    assert filling.stream(SPEC.stream("a")).rows == pytest.approx(300)
+    fallen = Rates({"a": 1.0, "b": 1.0}, {"a": 250, "b": 40})
+    assert fallen.stream(SPEC.stream("a")).rows == pytest.approx(250)
+    assert fallen.stream(SPEC.stream("b")).rows == pytest.approx(40)
 
 
 def test_a_batch_without_a_span_says_nothing_and_the_state_comes_back() -> None:

@@ -139,7 +139,7 @@ def test_a_throttle_of_one_is_the_exact_join(kind: str, policy: str) -> None:
     assert found.rows == exact_of(kind)
 
 
-@pytest.mark.parametrize(("kind", "policy"), SOME)
+@pytest.mark.parametrize(("kind", "policy"), [pair for pair in SOME if not pair[1].startswith("auto")])
 def test_the_same_plans_give_the_same_whatever_the_order_in_a_batch(kind: str, policy: str) -> None:
     query, random = query_of(kind), np.random.default_rng(3)
     pushed = list(batches(tables(), in_time(tables(), jitter_us=2_000_000), 20))

@@ -44,7 +44,7 @@ SCOUTING = 0.5
 """The share of the sampled rows that take other paths than the one taken, at most."""
 OVERRUN = 1.25
 """A batch that takes so many times as long as it had, and half an interval, calls for a decision at once."""
-LEAST_SLACK, MOST_SLACK = 0.1, 1.5
+LEAST_SLACK, MOST_SLACK = 0.1, 3.0
 UNKNOWN = 0.25
 """How much of its part a path is given of which nothing is known."""
 
@@ -277,7 +277,7 @@ class Controller:
         if done <= 0 or everything <= 0 or not self.shedding.restricts:
             return self.slack
         share = done / everything
-        return float(min(MOST_SLACK, max(LEAST_SLACK, self.slack * (self.throttle / share) ** 0.5)))
+        return float(min(MOST_SLACK, max(LEAST_SLACK, self.slack * (self.throttle / share) ** 0.7)))
 
     def _spent_s(self, path: str, tally: PathTally) -> float:
         counts = zip(self._costs(path), tally.steps, strict=False)
