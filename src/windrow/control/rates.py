@@ -38,7 +38,7 @@ class Rates:
         return Rates(hz, {name: arrival.stored for name, arrival in batch.arrivals.items()})
 
     def stream(self, stream: Stream) -> StreamStatistics:
-        """What is known of a stream. A window fills up to what its rate gives, and is judged as if it had; after the rate
+        """What is known of a stream. A window fills up to what its rate gives, and is judged as if it had; when a rate
         fell it holds more than that for a while. A window of rows is as long as it takes to fill it.
         """
         hz = max(self.hz.get(stream.name, 0.0), LEAST_HZ)
