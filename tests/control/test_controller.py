@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache, partial
 
 import pyarrow as pa
@@ -121,8 +121,9 @@ def test_a_fixed_throttle_is_the_share_of_the_work_that_is_done() -> None:
 
 
 def _pairs(found: Simulated) -> int:
-    pages = (held for step in found.steps if step.begin_s > 20 for held in asdict(step.observation.joined).values())
-    return sum(step["candidates"] for held in pages for page in held.values() for step in page["steps"])
+    told = (step.observation.joined for step in found.steps if step.begin_s > 20)
+    tallies = (tally for joined in told for held in (joined.sampled, joined.others) for tally in held.values())
+    return sum(step.candidates for tally in tallies for step in tally.steps)
 
 
 def test_between_intervals_only_a_long_batch_changes_something() -> None:
