@@ -23,14 +23,18 @@ from benchmarks import (
     bench_memory_limit,
     bench_methods,
     bench_recall,
+    bench_recorded_shedding,
+    bench_shedding,
 )
 from benchmarks.deltas import CONDITIONS, DeltaJoin, Sizes, check_same, delta
 from benchmarks.measure import DisagreementError, Timing, faster, show, smaller
 from benchmarks.peers import DuckTables, polars_band
 from windrow.papers.driver_selection.played import Size
+from windrow.papers.grubjoin.scenario import Scenario
 
 FIELDS = {"name", "peer_name", "ours", "peer", "unit", "ratio", "goal", "met", "note"}
 TINY = Sizes(delta_rows=200, window_deltas=5, batches=20, peer_rounds=10)
+TWO = bench_shedding.Setting("2 streams", Scenario(60, (0, 5), (2, 2), run_s=40), (2.0,))
 SIZES: dict[str, tuple[Any, int]] = {
     "band": (TINY, 2),
     "equality": (TINY, 1),
@@ -49,6 +53,8 @@ SIZES: dict[str, tuple[Any, int]] = {
         2,
     ),
     "recall": (bench_recall.Sizes(2, {2: 700, 3: 260}, batches=2, scenario_runs=1, rate_hz=3), 86),
+    "shedding": (bench_shedding.Sizes((TWO,), (), 1), 2),
+    "recorded_shedding": (bench_recorded_shedding.Sizes((), thinner=1, seeds=1), 0),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.control.fit import CostFit, Key, StepFit
+from windrow.control.fit import ANY, CostFit, Key, StepFit
 from windrow.control.observation import Joined, Observation, PathTally, StepTally
 from windrow.errors import StateError
 from windrow.plan.cost import StepCost
@@ -125,6 +125,18 @@ def test_a_change_is_followed(factor: float) -> None:
     assert worst_error(found.cost(GUESS), later) < 0.3
 
 
+@pytest.mark.parametrize("factor", [1e3, 1e6])
+def test_a_guess_that_is_much_too_low_is_given_up_soon(factor: float) -> None:
+    """Much work, so that what a call costs by itself does not hide it."""
+    cost = StepCost(*(factor * part for part in astuple(GUESS)))
+    many = ((10**4 * row.probes, 10**4 * row.candidates, 10**4 * row.matches) for row in tallies(GUESS, 8))
+    rows = [
+        StepTally(probes, 0, candidates, matches, cost.seconds(probes, candidates, matches))
+        for probes, candidates, matches in many
+    ]
+    assert worst_error(fitted(iter(rows)).cost(GUESS), cost) < 0.3
+
+
 def test_a_cost_that_was_taken_to_be_free_can_be_learned() -> None:
     guess, cost = StepCost(0.0, 1e-8, 0.0), StepCost(2e-6, 1e-8, 0.0)
     found = StepFit()
@@ -153,7 +165,8 @@ def test_each_driver_and_method_has_a_fit_of_its_own() -> None:
     fit = observed(empty, cost)
     assert worst_error(fit.cost("a", 0), cost) < 0.05
     assert fit.cost("b", 0) == REFERENCE.step("loop")
-    assert set(fit.fits) == {Key("a", "b", "hashed")}
+    assert set(fit.fits) == {Key("a", "b", "hashed"), Key(ANY, ANY, "hashed")}
+    assert worst_error(fit.cost_to("c", "d", "hashed"), cost) < 0.05  # what is new costs what others cost
     assert empty.fits == {}  # it is a value
     other = fit.under(Plan("timestamp", (Path("a", (step("b", "loop"),)), Path("b", (step("a", "loop"),)))))
     assert other.cost("a", 0) == REFERENCE.step("loop")

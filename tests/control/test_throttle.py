@@ -72,6 +72,10 @@ def test_a_step_is_bounded(
     assert RULE.floor <= found <= min(1.0, throttle * RULE.boost + NEAR)
 
 
+ONCE = 0.08
+"""How far a rise may go too far once: few long batches, as in catching up, spend less on themselves than many."""
+
+
 @settings(max_examples=60, deadline=None)
 @given(overloads, fixed_shares, streams, st.booleans())
 def test_batches_settle_within_six_and_stay(demand: float, fixed_s: float, streams: int, tells_waiting: bool) -> None:
@@ -90,7 +94,7 @@ def test_batches_of_limited_size_work_their_backlog_off(demand: float, fixed_s: 
     found = [step.throttle for step in steps]
     lowest = found.index(min(found))
     assert all(one >= other for one, other in pairwise(found[: lowest + 1]))
-    assert all(other >= one * 0.98 for one, other in pairwise(found[lowest:]))
+    assert all(other >= one * (1 - ONCE) for one, other in pairwise(found[lowest:]))
     assert steps[-1].span_s == pytest.approx(1.0)
     assert found[-1] == pytest.approx((RULE.target - fixed_s) / demand, rel=0.02)
 
@@ -101,10 +105,11 @@ def test_the_throttle_does_not_hunt(demand: float, fixed_s: float, streams: int)
     found = [step.throttle for step in steady(demand, fixed_s, 300, streams)]
     lowest = found.index(min(found))
     assert all(one >= other for one, other in pairwise(found[: lowest + 1]))
-    assert all(other >= one * (1 - 1e-3) for one, other in pairwise(found[lowest:]))
+    assert all(other >= one * (1 - ONCE) for one, other in pairwise(found[lowest:]))
     fits = (RULE.target - fixed_s) / demand
     assert found[-1] == pytest.approx(fits, rel=0.02)
-    assert max(found[lowest:]) <= fits * (1 + 1e-3)
+    assert max(found[lowest:]) <= fits * (1 + ONCE)
+    assert sum(other < one * (1 - 1e-3) for one, other in pairwise(found[lowest:])) <= 1
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import pytest
 
@@ -31,6 +31,12 @@ def test_expensive_conditions_cost_more_a_candidate_and_nothing_else() -> None:
     scaled = PLAIN.scaled(8)
     assert scaled.step("sorted") == StepCost(0.2, 8 * 0.03, 0.004)
     assert replace(scaled, steps=PLAIN.steps) == PLAIN
+
+
+def test_a_slower_machine_takes_longer_for_everything() -> None:
+    work = Work(1, 10, 20, 30, 40, 50, (StepWork("loop", 5, 6, 7),))
+    assert PLAIN.slowed(3).seconds_of(work).total_s == pytest.approx(3 * PLAIN.seconds_of(work).total_s)
+    assert PLAIN.slowed(3).step("sorted") == StepCost(*(3 * part for part in astuple(PLAIN.step("sorted"))))
 
 
 def test_json_form() -> None:

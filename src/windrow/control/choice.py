@@ -15,8 +15,8 @@ other what was measured.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from windrow.plan.harvest.price import enclosed, step_values
 ROUNDS = 4
 HYSTERESIS = 0.05
 LEAST = 1e-9
+USUAL_PROBES = 2.0
+"""So many probes of a whole window count what is usual."""
 
 Steps = tuple[StepStatistics, ...]
 
@@ -72,12 +74,20 @@ def path_statistics(
                 after / before / max(rows[target], LEAST),
                 tuple(scores[target].tolist()),
                 widths[target],
-                learned.candidate_share(path, number),
-                costs[number],
+                learned.false_share(path, number),
+                _with_candidate(costs[number]),
             )
         )
         before = max(after, LEAST)
     return tuple(steps)
+
+
+def _with_candidate(cost: StepCost) -> StepCost:
+    """The cost of a step whose matches are candidates too: these lie where the scores say, all others anywhere.
+
+    An index that proposes little but matches makes them the whole cost, wherever in the window one looks.
+    """
+    return replace(cost, per_result=cost.per_result + cost.per_candidate)
 
 
 def choose(
@@ -115,9 +125,34 @@ def choose(
     model = CostModel.of(statistics)
     share = throttle * full_cost / model.full_cost if model.full_cost > 0 else 1.0
     spent = sum(hz[i] * costs[i][k] for i, k in enumerate(chosen)) * throttle * sample
-    if sample < 1 and model.full_cost > 0:
+    if throttle >= 1:
+        share = 1.0
+    elif sample < 1 and model.full_cost > 0:
         share = max(0.0, (budget - spent) / (1 - sample) / model.full_cost)
     return Choice(chosen, _bins(model, share, optimiser), statistics, full_cost, costs)
+
+
+def full_cost(streams: Sequence[StreamStatistics], options: Sequence[Sequence[Steps]]) -> float:
+    """What a second's worth of everything costs, on the cheapest paths."""
+    models = _models(streams, options)
+    hz = models[0].driver_hz
+    return float(sum(hz[i] * min(_full(models[k], i) for k in range(len(found))) for i, found in enumerate(options)))
+
+
+def row_cost(streams: Sequence[StreamStatistics], steps: Steps, chosen: Sequence[Collection[int] | None]) -> float:
+    """What a driver's row costs that looks at some bins of each step (None: at all)."""
+    spent, probes = 0.0, 1.0
+    for step, bins in zip(steps, chosen, strict=True):
+        rows, count = streams[step.stream].rows, len(step.scores)
+        widths, scores = step.widths or (1 / count,) * count, step.scores if any(step.scores) else (1.0,) * count
+        looked = range(count) if bins is None else bins
+        if not looked:
+            break
+        candidates = rows * sum(widths[k] for k in looked) * step.candidate_share
+        found = rows * step.selectivity * sum(scores[k] for k in looked) / sum(scores)
+        spent += probes * step.cost.seconds(1, candidates, found)
+        probes *= found
+    return spent
 
 
 def _bins(model: CostModel, throttle: float, optimiser: str) -> Mixture:
@@ -163,7 +198,11 @@ def _best_path(models: Sequence[CostModel], direction: int, found: Sequence[Step
 
 
 def _passed(learned: Learned, rows: Mapping[str, float]) -> dict[frozenset[str], float]:
-    """For each set of stores that a path begins with, how many partial results a driver row gives there."""
+    """For each set of stores that a path begins with, how many partial results a driver row gives there.
+
+    Of sets that few probes told about, it is taken to be about what sets of that size give otherwise: a path that was
+    hardly tried may neither look free nor be given up.
+    """
     sums: dict[frozenset[str], tuple[float, float]] = {}
     for path, targets in learned.paths.items():
         reached, passed = frozenset[str](), 1.0
@@ -172,9 +211,13 @@ def _passed(learned: Learned, rows: Mapping[str, float]) -> dict[frozenset[str],
             if share is None:
                 break
             reached, passed = reached | {target}, passed * share * rows[target]
-            weight, searched = sums.get(reached, (0.0, 0.0)), learned.steps[path][step][1]
-            sums[reached] = (weight[0] + searched * passed, weight[1] + searched)
-    found = {reached: max(total / weight, LEAST) for reached, (total, weight) in sums.items()}
+            told, probes = sums.get(reached, (0.0, 0.0)), learned.steps[path][step][1] / max(rows[target], LEAST)
+            sums[reached] = (told[0] + probes * passed, told[1] + probes)
+    found = {}
+    for reached, (total, probes) in sums.items():
+        alike = [held for other, held in sums.items() if len(other) == len(reached)]
+        usual = sum(held[0] for held in alike) / sum(held[1] for held in alike)
+        found[reached] = max((total + USUAL_PROBES * usual) / (probes + USUAL_PROBES), LEAST)
     everything = frozenset(next(iter(learned.paths.values())))
     found[everything] = max(float(next(iter(learned.scores().values())).sum()), LEAST)
     for targets in learned.paths.values():

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from windrow.control.choice import Choice, Steps, choose, path_statistics
+from windrow.control.choice import Choice, Steps, choose, full_cost, path_statistics, row_cost
 from windrow.control.fit import CostFit
 from windrow.control.lags import Learned, surprise
 from windrow.control.memory import EXPECTED, Exposure, Holding, check_policy, directions_of
-from windrow.control.observation import Joined, Observation, summed
+from windrow.control.observation import Joined, Observation, PathTally, summed
 from windrow.control.rates import Rates
 from windrow.control.throttle import ThrottleRule, load_of
 from windrow.errors import PlanError
@@ -42,6 +42,9 @@ from windrow.query.spec import QuerySpec
 POLICIES = ("harvest", "drop")
 SCOUTING = 0.5
 """The share of the sampled rows that take other paths than the one taken, at most."""
+OVERRUN = 1.25
+"""A batch that takes so many times as long as it had, and half an interval, calls for a decision at once."""
+LEAST_SLACK, MOST_SLACK = 0.1, 3.0
 UNKNOWN = 0.25
 """How much of its part a path is given of which nothing is known."""
 
@@ -58,7 +61,7 @@ class ControlSettings:
     """
 
     interval_s: float = 5.0
-    boost: float = 1.5
+    boost: float = 2.0
     sample: float = 0.1
     fixed: float | None = None
     policy: str = "harvest"
@@ -66,7 +69,7 @@ class ControlSettings:
     bins: int = MOST_BINS
     behind: bool = False
     seed: int = 0
-    target: float = 0.95
+    target: float = 0.98
     memory_s: float = 30.0
     surprise: float = 5.0
     forget: float = 0.1
@@ -102,6 +105,7 @@ class Controller:
         self.rates = Rates()
         self.fit = CostFit.of(costs, plan)
         self.decisions = 0
+        self.slack = 1.0
         self.expected: dict[str, float] = {}
         self._take_plan(plan)
         self._batches: list[Observation] = []
@@ -129,6 +133,8 @@ class Controller:
         self.exposure = Exposure()
         self._holding: Holding | None = None
         self._split: dict[str, float] | None = None
+        self.taken: tuple[int, ...] = ()
+        self.path_costs: tuple[tuple[float, ...], ...] = ()
 
     def observe(self, batch: Observation) -> None:
         """Take in what a batch did."""
@@ -191,10 +197,13 @@ class Controller:
             "rates": self.rates.to_values(),
             "fit": self.fit.to_values(),
             "decisions": self.decisions,
+            "slack": self.slack,
             "learned": {driver: held.to_values() for driver, held in self.learned.items()},
             "expected": dict(self.expected),
             "split": None if self._split is None else dict(self._split),
             "exposure": self.exposure.to_values(),
+            "taken": list(self.taken),
+            "path_costs": [list(costs) for costs in self.path_costs],
             "batches": [batch.to_values() for batch in self._batches],
             "before": None if self._before is None else self._before.to_values(),
             "decided_s": self._decided_s,
@@ -206,7 +215,7 @@ class Controller:
         self.throttle = values["throttle"] if self.settings.fixed is None else self.settings.fixed
         self.rates = Rates.from_values(values["rates"])
         self.fit = CostFit.from_values(values["fit"]).under(self.plan)
-        self.decisions = values["decisions"]
+        self.decisions, self.slack = values["decisions"], values["slack"]
         learned = {driver: Learned.from_values(held) for driver, held in values["learned"].items()}
         fits = learned.keys() == self.learned.keys() and all(
             held.paths == self.learned[driver].paths and _sizes(held) == _sizes(self.learned[driver])
@@ -217,6 +226,8 @@ class Controller:
             self._split = values["split"]
             self.exposure = Exposure.from_values(values["exposure"])
             self.shedding = Shedding.from_values(values["shedding"])
+            self.taken = tuple(values["taken"])
+            self.path_costs = tuple(map(tuple, values["path_costs"]))
         self._batches = [Observation.from_values(batch) for batch in values["batches"]] if fits else []
         self._before = None if values["before"] is None else Observation.from_values(values["before"])
         self._decided_s = values["decided_s"]
@@ -226,21 +237,76 @@ class Controller:
 
     def _is_overrun(self) -> bool:
         last = self._batches[-1]
-        return self.settings.fixed is None and last.busy_s > max(last.span_s, self.settings.interval_s / 5)
+        limit_s = max(OVERRUN * last.span_s, self.settings.interval_s / 2)
+        return self.settings.fixed is None and last.busy_s > limit_s
 
     def _adapt(self, now_s: float) -> None:
         self.decisions += 1
         joined = summed(batch.joined for batch in self._batches)
         self._learn(joined, now_s)
-        if self.settings.fixed is None:
+        if self.settings.fixed is not None:
+            self.slack = self._slack_after(joined)
+        else:
             load = load_of(self._batches, before=self._before, fixed_s=sum(map(_fixed_s, self._batches)))
-            self.throttle = self.rule.next(self.throttle, load)
+            self.throttle = float(self.rule.next(self._throttle_was(), load))
         self.shedding = self._optimised()
         self._before = self._batches[-1]
         self._batches = []
         self._split = self._split if self._holding is None else self._holding.split
         self._holding = None
         self._decided_s = now_s
+
+    def _slack_after(self, joined: Joined) -> float:
+        """How much more than the throttle to plan for, so that what is done comes to the throttle's share of all work.
+
+        Sampled rows on the path that is taken tell what everything costs, whatever the model of it leaves out: windows
+        that are not filled evenly, for one.
+        """
+        done = everything = 0.0
+        for number, paths in enumerate(self.by_driver.values()):
+            taken = paths[self.taken[number]] if self.taken else paths[0]
+            spent = [
+                {path: self._spent_s(path, tally) for path, tally in held.items() if path in paths}
+                for held in (joined.sampled, joined.others)
+            ]
+            rows = sum(held[path].drivers for held in (joined.sampled, joined.others) for path in paths if path in held)
+            seen = joined.sampled[taken].drivers if taken in joined.sampled else 0
+            if seen:
+                done += sum(sum(held.values()) for held in spent)
+                everything += spent[0][taken] * rows / (seen * self.shedding.throttle)
+        if done <= 0 or everything <= 0 or not self.shedding.restricts:
+            return self.slack
+        share = done / everything
+        return float(min(MOST_SLACK, max(LEAST_SLACK, self.slack * (self.throttle / share) ** 0.7)))
+
+    def _spent_s(self, path: str, tally: PathTally) -> float:
+        counts = zip(self._costs(path), tally.steps, strict=False)
+        return sum(cost.seconds(step.probes, step.candidates, step.matches) for cost, step in counts)
+
+    def _throttle_was(self) -> float:
+        """The throttle of the interval, by what is known now of what was done, and of what everything would cost.
+
+        What is known changes; what was measured is the load of what was done.
+        """
+        known = self.to_be_chosen()
+        if known is None or self.settings.policy == "drop":
+            return self.throttle
+        streams, options = known
+        everything = full_cost(streams, options)
+        if everything <= 0:
+            return self.throttle
+        done = 0.0
+        for number, (driver, paths) in enumerate(self.by_driver.items()):
+            for portion in self.shedding.of(driver):
+                steps, bins = options[number][portion.alternative], self.bins[paths[portion.alternative]]
+                whole = portion.sampled or portion.is_whole
+                chosen = [
+                    None if whole or lags is None else held.within(lags)
+                    for held, lags in zip(bins, portion.lags, strict=True)
+                ]
+                share = portion.share * (self.shedding.throttle if portion.sampled else 1.0)
+                done += share * streams[number].rate_hz * row_cost(streams, steps, chosen)
+        return min(1.0, done / everything) if done > 0 else self.throttle
 
     def _learn(self, joined: Joined, now_s: float) -> None:
         decided_s = self._decided_s if self._decided_s is not None else now_s
@@ -259,16 +325,21 @@ class Controller:
 
     def _optimised(self) -> Shedding:
         known = self.to_be_chosen()
-        if known is None or self.throttle >= 1:
+        if known is None:
             limited = self.settings.memory_bytes is not None
             self.expected = {name: held.results_a_row for name, held in self.learned.items()} if limited else {}
             return self._portions(None)
         streams, options = known
         settings = self.settings
-        held = () if self.choice is None else self.choice.paths
         self.choice = choose(
-            streams, options, self.throttle, sample=settings.sample, current=held, optimiser=settings.optimiser
+            streams,
+            options,
+            min(1.0, self.throttle * self.slack) if self.throttle < 1 else 1.0,
+            sample=settings.sample,
+            current=self.taken,
+            optimiser=settings.optimiser,
         )
+        self.taken, self.path_costs = self.choice.paths, self.choice.costs
         if settings.policy == "drop":
             kept = keep_rates(self.choice.statistics, self.throttle)
             shares = tuple(zip(self.by_driver, kept.keep, strict=True))
@@ -293,7 +364,7 @@ class Controller:
                 ):
                     if drawn > 0:
                         lags = _lags(self.bins[paths[taken]], setting.chosen[number])
-                        parts.append(Portion(rest * drawn, lags, alternative=taken))
+                        parts.append(Portion(float(rest * drawn), lags, alternative=taken))
             found.append((driver, tuple(parts)))
         throttle = 1.0 if choice is None else self.throttle
         return Shedding(throttle, self.settings.seed, portions=tuple(found))
@@ -304,7 +375,7 @@ class Controller:
         """
         if count == 1:
             return {0: 1.0}
-        costs = None if self.choice is None else self.choice.costs[number]
+        costs = self.path_costs[number] if self.path_costs else None
         each = SCOUTING / (count - 1)
         scouts = {
             k: each * (UNKNOWN if costs is None else min(1.0, (costs[taken] / max(costs[k], 1e-300)) ** 2))

@@ -3,6 +3,9 @@
     StepTally of a batch ──▶ a row of the fit: (probes, candidates, matches) ──▶ seconds ──▶ StepCost
 
     prior       the calibrated table says a first guess. All is counted in units of it: coefficients q = cost / guess
+    far off     times that are far too long, one after the other, multiply the guess as a whole, and learning begins
+                again from there
+    new         a step that was not seen yet is taken to cost what all steps by its method cost
     few data    q is drawn towards one factor for all three, because another machine is slower in everything, and that
                 factor towards 1, less so with each row. Where rows are alike (collinear), the proportions of the guess
                 stay
@@ -43,20 +46,27 @@ from windrow.control.nonnegative import nonnegative
 from windrow.control.observation import Observation, StepTally
 from windrow.errors import StateError
 from windrow.plan.cost import Floats, StepCost
-from windrow.plan.plan import Plan
+from windrow.plan.plan import Plan, driver_of
 from windrow.plan.work import WorkCosts
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FORGETTING = 0.98
 TO_COMMON = 0.03
 TO_GUESS, LEAST_TO_GUESS, TRUSTING = 0.3, 0.003, 0.85
+YOUNG = 0.1
 USUAL, LEAST_USUAL, LEARNING_USUAL = 0.5, 0.03, 0.1
 SURPRISE = 3.0
 CHANGE_AFTER, CHANGE_KEEPS = 3, 0.1
+FAR_OFF = 4.0
 BLUR_S = 1e-3
+DROWNED = 0.02
 LEAST_UNIT_S = 1e-12
 CANDIDATES_A_PROBE, CANDIDATES_A_RESULT = 10.0, 1.0
 """The least units, in those of a candidate: a coefficient that was taken to be free can be learned all the same."""
+
+
+ANY = "*"
+"""Stands for all drivers, and for all streams."""
 
 
 class Key(NamedTuple):
@@ -72,7 +82,8 @@ class StepFit:
     """The sums of one fit: `gram` and `moments` of its rows, the upper triangle of the one; what they come to.
 
     `usual` is how far off times usually are, `surprises` how many of the last ones in a row were much further off,
-    negative where they were short; `to_guess` is how strongly the guess still draws.
+    negative where they were short; `to_guess` is how strongly the guess still draws, `anchor` the guess that
+    took the place of the one given.
     """
 
     gram: tuple[float, ...] = (0.0,) * 6
@@ -81,9 +92,11 @@ class StepFit:
     surprises: int = 0
     to_guess: float = TO_GUESS
     factors: tuple[float, ...] = ()
+    anchor: tuple[float, ...] = ()
 
     def observe(self, guess: StepCost, tally: StepTally) -> StepFit:
         """The fit with one more row; tallies without work or without a time say nothing."""
+        guess = self._guess(guess)
         units = _units(guess)
         predicted = units * (tally.probes, tally.candidates, tally.matches)
         if predicted.sum() <= 0 or tally.seconds <= 0:
@@ -91,11 +104,17 @@ class StepFit:
         scale_s = float(predicted.sum()) + BLUR_S
         row = predicted / scale_s
         expected = float(row @ self._factors(guess))
+        if max(expected * scale_s, tally.seconds) < DROWNED * BLUR_S:
+            return self
         blur = BLUR_S / scale_s
         error = (tally.seconds / scale_s - expected) / (expected + blur)
         limit = SURPRISE * self.usual
         surprises = self._surprises_after(error, limit)
         changed = abs(surprises) >= CHANGE_AFTER
+        ratio = tally.seconds / max(expected * scale_s, LEAST_UNIT_S)
+        if changed and not 1 / FAR_OFF < ratio < FAR_OFF:
+            factor = tally.seconds / float(predicted.sum())
+            return StepFit(anchor=tuple(factor * part for part in astuple(guess)))
         heard = error if changed else min(limit, max(-limit, error))
         weight = FORGETTING * (CHANGE_KEEPS if changed else 1.0)
         gram = weight * np.array(self.gram) + np.outer(row, row)[np.triu_indices(3)]
@@ -107,12 +126,22 @@ class StepFit:
             max(LEAST_USUAL, usual),
             surprises,
             max(LEAST_TO_GUESS, TRUSTING * self.to_guess),
+            anchor=self.anchor,
         )
         return replace(learned, factors=tuple(learned._solved(guess).tolist()))
 
+    @property
+    def is_young(self) -> bool:
+        """Whether the guess still says more than the rows."""
+        return self.to_guess > YOUNG
+
     def cost(self, guess: StepCost) -> StepCost:
         """What is believed now."""
+        guess = self._guess(guess)
         return StepCost(*(self._factors(guess) * _units(guess)).tolist()) if self.factors else guess
+
+    def _guess(self, guess: StepCost) -> StepCost:
+        return StepCost(*self.anchor) if self.anchor else guess
 
     def _surprises_after(self, error: float, limit: float) -> int:
         if abs(error) <= limit:
@@ -166,20 +195,23 @@ class CostFit:
         """What is known after a batch, which ran under the plan of this fit."""
         fits = dict(self.fits)
         for paths in (observation.joined.sampled, observation.joined.others):
-            for driver, tally in paths.items():
-                for (stream, method), step in zip(self.paths[driver], tally.steps, strict=False):
-                    key = Key(driver, stream, method)
-                    fits[key] = fits.get(key, StepFit()).observe(self.costs.step(method), step)
+            for path, tally in paths.items():
+                for (stream, method), step in zip(self.paths[path], tally.steps, strict=False):
+                    guess, common = self.costs.step(method), Key(ANY, ANY, method)
+                    own = Key(driver_of(path), stream, method)
+                    new = StepFit(anchor=astuple(fits[common].cost(guess))) if common in fits else StepFit()
+                    fits[own] = fits.get(own, new).observe(guess, step)
+                    fits[common] = fits.get(common, StepFit()).observe(guess, step)
         return replace(self, fits=fits)
 
-    def cost(self, driver: str, step: int) -> StepCost:
-        """The cost of a step of a driver's path under the present plan, counted from 0."""
-        return self.cost_to(driver, *self.paths[driver][step])
+    def cost(self, path: str, step: int) -> StepCost:
+        """The cost of a step of a path under the present plan, counted from 0."""
+        return self.cost_to(driver_of(path), *self.paths[path][step])
 
     def cost_to(self, driver: str, stream: str, method: str) -> StepCost:
         """The cost of probing a stream by a method, whether the present plan does so or not."""
-        guess = self.costs.step(method)
-        return self.fits.get(Key(driver, stream, method), StepFit()).cost(guess)
+        own, common = (self.fits.get(key, StepFit()) for key in (Key(driver, stream, method), Key(ANY, ANY, method)))
+        return (common if own.is_young else own).cost(self.costs.step(method))
 
     def to_values(self) -> dict[str, Any]:
         """As values that JSON knows."""
@@ -213,7 +245,7 @@ class CostFit:
 def _fit(values: Mapping[str, Any]) -> tuple[Key, StepFit]:
     gram, moments, factors = (tuple(map(float, values[name])) for name in ("gram", "moments", "factors"))
     usual, surprises, to_guess = float(values["usual"]), int(values["surprises"]), float(values["to_guess"])
-    fit = StepFit(gram, moments, usual, surprises, to_guess, factors)
+    fit = StepFit(gram, moments, usual, surprises, to_guess, factors, tuple(map(float, values["anchor"])))
     return Key(str(values["driver"]), str(values["stream"]), str(values["method"])), fit
 
 

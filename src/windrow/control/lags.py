@@ -51,7 +51,8 @@ class Learned:
     """What is known of one direction. All numbers are sums over driver rows, faded.
 
     `found` and `missed` hold results by store and lag bin; `drivers` is the rows they stand for, `sampled` how much of
-    them was sampled (rows times throttle), `sampled_results` how many results that gave which others missed. `steps`
+    them was sampled (rows times throttle), `sampled_results` how many members of results that gave
+    which others missed, as far as they lie for themselves. `steps`
     are the tallies of sampled rows, for each of the `paths`; `newer` counts rows of each store that were newer than the
     driver's.
     """
@@ -82,6 +83,7 @@ class Learned:
             return self
         alone = not drove
         missed_results = sum(tally.results if alone else tally.missed for tally in sampled.values())
+        told = _independent(missed_results, thin, max(map(len, self.paths.values())))
         found, missed = _faded(self.found, keep), _faded(self.missed, keep)
         for name, tally in others.items():
             _add(found, self.paths[name], tally.lags, rows / drove)
@@ -102,7 +104,7 @@ class Learned:
             self.paths,
             keep * self.drivers + rows,
             keep * self.sampled + share,
-            keep * self.sampled_results + missed_results,
+            keep * self.sampled_results + told,
             {target: tuple(line.tolist()) for target, line in found.items()},
             {target: tuple(line.tolist()) for target, line in missed.items()},
             steps,
@@ -130,10 +132,10 @@ class Learned:
         _, searched, _, matches = self.steps[path][step]
         return matches / searched if searched else None
 
-    def candidate_share(self, path: str, step: int = 0) -> float:
-        """The share of stored rows in reach that are looked at one by one."""
-        _, searched, candidates, _ = self.steps[path][step]
-        return candidates / searched if searched else 1.0
+    def false_share(self, path: str, step: int = 0) -> float:
+        """The share of stored rows in reach that are looked at one by one and do not match."""
+        _, searched, candidates, matches = self.steps[path][step]
+        return max(0.0, candidates - matches) / searched if searched else 1.0
 
     def newer_a_row(self, target: str) -> float:
         """How many rows of a store are newer than a driver row, on average."""
@@ -173,6 +175,13 @@ def surprise(others: Mapping[str, PathTally], expected_a_row: float) -> float:
     results = sum(tally.results for tally in others.values())
     deviation = np.sqrt(drivers * (expected_a_row + expected_a_row**2))
     return float((results - expected_a_row * drivers) / deviation)
+
+
+def _independent(results: float, rows: int, steps: int) -> float:
+    """How many members lie where they do for themselves: a row that finds x in each of two stores gives x² results,
+    which say no more about either store than x do.
+    """
+    return results if results <= rows else rows * (results / rows) ** (1 / steps)
 
 
 def _drivers(tallies: Mapping[str, PathTally]) -> int:

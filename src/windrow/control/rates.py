@@ -38,11 +38,14 @@ class Rates:
         return Rates(hz, {name: arrival.stored for name, arrival in batch.arrivals.items()})
 
     def stream(self, stream: Stream) -> StreamStatistics:
-        """What is known of a stream; a window of rows is as long as it takes to fill it."""
+        """What is known of a stream. A window fills up to what its rate gives, and is judged as if it had; when a rate
+        fell it holds more than that for a while. A window of rows is as long as it takes to fill it.
+        """
         hz = max(self.hz.get(stream.name, 0.0), LEAST_HZ)
-        if stream.window.span_us is not None:
-            return StreamStatistics(hz, max(stream.window.span_us / 1e6, 1e-6))
-        return StreamStatistics(hz, (stream.window.rows or 1) / hz)
+        if stream.window.span_us is None:
+            return StreamStatistics(hz, (stream.window.rows or 1) / hz)
+        held_s = self.stored.get(stream.name, 0) / hz
+        return StreamStatistics(hz, max(stream.window.span_us / 1e6, held_s, 1e-6))
 
     def to_values(self) -> dict[str, Any]:
         """As values that JSON knows."""

@@ -41,6 +41,9 @@ from itertools import pairwise
 from windrow.control.observation import Observation
 from windrow.errors import PlanError
 
+BEHIND = 0.2
+"""Of an interval, how much may wait while a join that follows its input without a pause is not taken to lag behind."""
+
 
 def performance(popped: Collection[float], pushed: Collection[float]) -> float:
     """beta: of the rows pushed into all input buffers, the share that was popped; 1 when nothing was pushed."""
@@ -211,7 +214,7 @@ class ThrottleRule:
     def _usual_s(self, span_s: float, load: Load) -> float:
         """How many seconds' worth of arrivals a batch of a join that keeps up takes in."""
         if load.idle_share is not None and load.idle_share <= (1 - self.target) / 2:
-            return 0.0
+            return min(span_s, BEHIND * self.interval_s)
         return min(span_s, self.interval_s)
 
     def _bounded(self, throttle: float) -> float:

@@ -99,6 +99,15 @@ class Bins:
                 found.append((low, high))
         return tuple(found)
 
+    def within(self, lags: Lags) -> tuple[int, ...]:
+        """The numbers of the bins that some ranges of lags cover.
+
+        >>> Bins(window=100, count=4).within(((0, 50), (75, 101)))
+        (0, 1, 3)
+        """
+        first = self.edges[:-1]
+        return tuple(int(k) for low, high in lags for k in np.flatnonzero((first >= low) & (first < high)))
+
 
 def lag_bins(
     spec: QuerySpec, driver: str, targets: Iterable[str], count: int, behind: bool = False

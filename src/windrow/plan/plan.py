@@ -79,6 +79,15 @@ def path_name(driver: str, alternative: int) -> str:
     return f"{driver}/{alternative}" if alternative else driver
 
 
+def driver_of(path: str) -> str:
+    """The driver of the path with a name.
+
+    >>> driver_of("cam1/2"), driver_of("cam1")
+    ('cam1', 'cam1')
+    """
+    return path.partition("/")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How batches are run."""

@@ -123,6 +123,11 @@ class WorkCosts:
         steps = {name: replace(cost, per_candidate=factor * cost.per_candidate) for name, cost in self.steps.items()}
         return replace(self, steps=steps)
 
+    def slowed(self, factor: float) -> WorkCosts:
+        """The same on a machine that takes `factor` times as long for everything."""
+        steps = {name: StepCost(*(factor * part for part in astuple(cost))) for name, cost in self.steps.items()}
+        return WorkCosts(**{name: factor * value for name, value in self._parts() if name != "steps"}, steps=steps)
+
     def seconds_of(self, work: Work) -> Spent:
         """The seconds that some work takes."""
         return Spent(

@@ -1,7 +1,7 @@
 """The entrance: from pushed Arrow rows to the new segment of each stream.
 
-    pushed ──▶ schema, event time ──▶ bad, late, too far ahead: set aside ──▶ watermark ──▶ dropped at random ──▶
-    order, row clocks ──▶ filters, leaves ──▶ segment
+    pushed ──▶ schema, event time ──▶ bad, late, too far ahead: set aside ──▶ watermark ──▶ order, row clocks ──▶
+    dropped at random ──▶ filters, leaves ──▶ segment
 
 Rules, per stream i, after each batch:
 
@@ -104,16 +104,16 @@ class Entry:
         the rows of a span of event time, `shedding` may let in only a share of them.
         """
         rows = {name: self._sound(gate, pushed.get(name, ()), now_us, part) for name, gate in self.gates.items()}
-        for name, share in shedding.keep:
-            rows[name] = self._kept(self.gates[name], rows[name], share, shedding.seed)
         self._follow_idle(now_us)
         if not self.row_windowed:
-            return {name: self._segment(self.gates[name], _in_order(table), {}) for name, table in rows.items()}
+            return {
+                name: self._segment(self.gates[name], _in_order(table), {}, shedding) for name, table in rows.items()
+            }
         for name, table in rows.items():
             if len(table):
                 self.gates[name].waiting.append(table)
         before_us = None if last else min(gate.watermark_us for gate in self.gates.values())
-        return self._admit_in_order(before_us)
+        return self._admit_in_order(before_us, shedding)
 
     def made_up(self, name: str, table: pa.Table) -> Segment:
         """A segment of rows that nobody sent, whatever the filters say of them."""
@@ -178,16 +178,6 @@ class Entry:
         gate.advance()
         return table
 
-    @staticmethod
-    def _kept(gate: Gate, table: pa.Table, share: float, seed: int) -> pa.Table:
-        """A share of the rows, drawn by their content."""
-        if share >= 1 or not len(table):
-            return table
-        frame = _Rows(gate.used, table)
-        chosen = draw(content_hash(frame.times_us, frame.used, frame.array).values, seed, KEEP) < share
-        gate.counts.dropped += int(len(chosen) - chosen.sum())
-        return table.filter(pa.array(chosen))
-
     def _follow_idle(self, now_us: int) -> None:
         """Give streams that have been silent for too long the smallest watermark of those that are not."""
         idle = [gate for gate in self.gates.values() if self._is_idle(gate, now_us)]
@@ -201,7 +191,7 @@ class Entry:
             gate.heard_us = now_us
         return gate.stream.idle_us is not None and now_us - gate.heard_us > gate.stream.idle_us
 
-    def _admit_in_order(self, before_us: int | None) -> dict[str, Segment]:
+    def _admit_in_order(self, before_us: int | None, shedding: Shedding) -> dict[str, Segment]:
         admitted: dict[str, pa.Table] = {}
         for name, gate in self.gates.items():
             table = (
@@ -223,17 +213,27 @@ class Entry:
             for name in names:
                 clocks[name][counted] = self.gates[counted].counted + _rows_up_to(times, counted, name, names)
             self.gates[counted].counted += len(times[counted])
-        return {name: self._segment(self.gates[name], table, clocks[name]) for name, table in admitted.items()}
+        return {
+            name: self._segment(self.gates[name], table, clocks[name], shedding) for name, table in admitted.items()
+        }
 
-    def _segment(self, gate: Gate, table: pa.Table, clocks: Mapping[str, Array]) -> Segment:
-        """Apply filters, compute leaves, and keep what the layout asks for."""
+    def _segment(self, gate: Gate, table: pa.Table, clocks: Mapping[str, Array], shedding: Shedding = ALL) -> Segment:
+        """Drop what is to be dropped, apply filters, compute leaves, and keep what the layout asks for.
+
+        Rows are dropped where filters drop them, after row clocks have counted them: what is left of a window of rows
+        has to be part of it.
+        """
         name = gate.stream.name
+        share = dict(shedding.keep).get(name, 1.0)
         frame = _Rows(gate.used, table)
+        if share < 1 and len(frame):
+            let_in = draw(content_hash(frame.times_us, frame.used, frame.array).values, shedding.seed, KEEP) < share
+            gate.counts.dropped += int(len(let_in) - let_in.sum())
+            frame, clocks = frame.pick(let_in), _picked(clocks, let_in)
         keep = self._passing(name, frame)
         if not keep.all():
             gate.counts.filtered += int(len(keep) - keep.sum())
-            frame = _Rows(gate.used, table.filter(pa.array(keep)))
-            clocks = {counted: clock[keep] for counted, clock in clocks.items()}
+            frame, clocks = frame.pick(keep), _picked(clocks, keep)
         return self._built(name, frame, clocks)
 
     def _passing(self, name: str, frame: _Rows) -> Array:
@@ -277,6 +277,10 @@ class _Rows:
     def __len__(self) -> int:
         return len(self.times_us)
 
+    def pick(self, keep: Array) -> _Rows:
+        """Those of the rows that are kept."""
+        return _Rows(self.used, self.table.filter(pa.array(keep)))
+
     def array(self, column: Column) -> pa.Array:
         chunked = self.table.column(column.name)
         return (
@@ -293,6 +297,10 @@ class _Rows:
         if expression not in self._operands:
             self._operands[expression] = from_arrow(self.array(expression), expression.type)
         return self._operands[expression]
+
+
+def _picked(clocks: Mapping[str, Array], keep: Array) -> dict[str, Array]:
+    return {counted: clock[keep] for counted, clock in clocks.items()}
 
 
 def conform(gate: Gate, table: pa.Table) -> pa.Table:

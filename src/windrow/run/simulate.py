@@ -16,9 +16,9 @@ A batch takes all rows that came while the one before it ran. If that took longe
 >>> text = "SELECT a.id AS i, b.id AS j FROM cam1 AS a, cam2 AS b WHERE ABS(a.x - b.x) <= 1 WINDOW 10 SECONDS"
 >>> query = windrow.sql(text, streams=rows)
 >>> fast = Machine(REFERENCE.scaled(5000), speed=1000)
->>> exact = simulate(query, rows, fast)
+>>> exact = simulate(query, rows, fast, methods=["loop"])
 >>> slow = fast.overloaded(exact, 3, after_s=20)           # on which the exact join takes three times too long
->>> shed = simulate(query, rows, slow, throttle="auto")
+>>> shed = simulate(query, rows, slow, methods=["loop"], throttle="auto")
 >>> shed.found(20, 60) > 0.8 * exact.found(20, 60) > 500
 True
 """
@@ -48,6 +48,11 @@ class Machine:
 
     costs: WorkCosts = REFERENCE
     speed: float = 1.0
+
+    @property
+    def pace(self) -> WorkCosts:
+        """What work costs in seconds of the virtual clock."""
+        return self.costs.slowed(1 / self.speed)
 
     def overloaded(self, run: Simulated, times: float, after_s: float = 0.0) -> Machine:
         """One so slow that what `run` took on this machine would take `times` as long as there is time for."""
@@ -107,14 +112,15 @@ def simulate(
     **options: Any,
 ) -> Simulated:
     """Run a query over rows (by source, in order of their arrival, each there at its event time); `options` are those
-    of `windrow.local`. `before` is called before each batch, with the join and the time.
+    of `windrow.local`; the controller's first guess at what work costs is right, unless they have another. `before` is
+    called before each batch, with the join and the time.
     """
     if not (batch_s > 0 and machine.speed > 0):
         raise UsageError(f"batches of {batch_s} s at speed {machine.speed}", hint="give both above 0")
     lanes = _Lanes(query, rows)
     until_s = lanes.span_s if duration_s is None else duration_s
-    meter = _Meter(machine)
-    join = LocalJoin(query, charge=meter, **options)
+    meter = _Meter(machine.pace)
+    join = LocalJoin(query, charge=meter, **{"costs": meter.costs, **options})
     meter.join = join
     steps: list[Step] = []
     kept: list[pa.Table] = []
@@ -139,13 +145,13 @@ def simulate(
 class _Meter:
     """Says what a batch takes on a machine, instead of a stopwatch."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, costs: WorkCosts) -> None:
+        self.costs = costs
         self.join: LocalJoin | None = None
         self._decided = 0
 
     def __call__(self, done: Observation) -> Observation:
-        join, costs, speed = self.join, self.machine.costs, self.machine.speed
+        join, costs = self.join, self.costs
         if join is None:
             return done
         methods = {path.name: tuple(step.method for step in path.steps) for path in join.plan.paths}
@@ -160,19 +166,16 @@ class _Meter:
             decisions=self._decided - decided,
         )
         sampled, others = (
-            {path: _timed(tally, methods[path], costs, speed) for path, tally in held.items()}
+            {path: _timed(tally, methods[path], costs) for path, tally in held.items()}
             for held in (done.joined.sampled, done.joined.others)
         )
-        return replace(
-            done,
-            busy_s=costs.seconds_of(work).total_s / speed,
-            joined=replace(done.joined, sampled=sampled, others=others),
-        )
+        joined = replace(done.joined, sampled=sampled, others=others)
+        return replace(done, busy_s=costs.seconds_of(work).total_s, joined=joined)
 
 
-def _timed(tally: PathTally, methods: Sequence[str], costs: WorkCosts, speed: float) -> PathTally:
+def _timed(tally: PathTally, methods: Sequence[str], costs: WorkCosts) -> PathTally:
     steps = (
-        replace(step, seconds=costs.step(method).seconds(step.probes, step.candidates, step.matches) / speed)
+        replace(step, seconds=costs.step(method).seconds(step.probes, step.candidates, step.matches))
         for method, step in zip(methods, tally.steps, strict=True)
     )
     return replace(tally, steps=tuple(steps))
