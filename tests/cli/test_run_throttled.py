@@ -30,7 +30,9 @@ def found(folder: Path) -> Rows:
 def test_a_share_of_the_work_gives_a_part_of_the_rows(windrow_command: Command, folder: Path) -> None:
     ended = windrow_command(*HERE, *cameras_and_query(folder, BAND), *OUT, "--throttle", "0.2")
     assert (ended.code, ended.err) == (0, "")
-    assert json.loads(ended.out)["throttle"] == 0.2
+    report = json.loads(ended.out)
+    assert report["throttle"] == 0.2
+    assert report["recall"]["low"] <= found(folder).total() / all_rows().total() <= report["recall"]["high"]
     assert not found(folder) - all_rows()
     assert 0 < found(folder).total() < 0.8 * all_rows().total()
 
@@ -59,7 +61,7 @@ def test_on_spark_in_real_time(spark: SparkSession, windrow_command: Command, fo
     assert (report["throttle"], report["rows"]) == (0.3, 800)
     assert 1 < report["batches"] <= 3
     assert not found(folder) - all_rows()
-    assert found(folder).total() == report["results"]
+    assert found(folder).total() == report["results"] == report["recall"]["emitted"]
 
 
 @pytest.mark.parametrize(

@@ -209,9 +209,16 @@ def _summary(facts: dict[str, Any]) -> str:
     memory = f"; peak memory {facts['peak_memory_bytes'] / 1e6:,.0f} MB" if "peak_memory_bytes" in facts else ""
     faults = facts.get("faults")
     ill = f" {faults:,} values overflowed or were divided by zero and count as NULL." if faults else ""
-    throttle = facts.get("throttle")
-    shed = "" if throttle is None else f"; {throttle:.0%} of the full work was done at the end"
-    return f"{done}{memory}{shed}. Results are in {facts['out']}.{ill}{_let_go(facts.get('memory'))}"
+    return f"{done}{memory}{_left_out(facts.get('throttle'), facts.get('recall'))}. Results are in {facts['out']}.{ill}{_let_go(facts.get('memory'))}"
+
+
+def _left_out(throttle: float | None, recall: dict[str, Any] | None) -> str:
+    """What a throttle cost."""
+    if throttle is None or recall is None:
+        return ""
+    from windrow.control.recall import Recall
+
+    return f"; {throttle:.0%} of the full work was done at the end, recall {Recall(**recall)}"
 
 
 def _let_go(memory: dict[str, Any] | None) -> str:

@@ -8,7 +8,7 @@ done again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from windrow.cli.outcome import Stopped
 from windrow.cli.output import ResultFile, SetAsideFiles
 from windrow.cli.progress import await_end
 from windrow.cli.question import Asked
+from windrow.control.recall import RecallMeter
 from windrow.plan.order import plan_query
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.checkpoint import find_checkpoint
@@ -105,6 +106,15 @@ def _recordings(asked: Asked) -> Recordings:
     return Recordings(sources, streams, asked.batch_us, asked.as_arrived, asked.pace)
 
 
+def _left_out(controller: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the last commit says of what was left out: the throttle of late, and the recall of the whole run."""
+    if controller is None:
+        return {"throttle": None, "recall": None}
+    meter = RecallMeter()
+    meter.restore(controller["recall"])
+    return {"throttle": controller["throttle"], "recall": meter.whole.to_values()}
+
+
 def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> dict[str, Any]:
     """What a run tells: the same names as in process, as far as Spark knows them."""
     gates = {} if commit is None else commit.gates
@@ -118,7 +128,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
         "policy": plan.policy,
         "batches": 0 if commit is None else commit.batch + 1,
         "results": 0 if commit is None else commit.results,
-        "throttle": None if commit is None or commit.controller is None else commit.controller["throttle"],
+        **_left_out(None if commit is None else commit.controller),
         "seconds": round(seconds, 3),
         "streams": {
             name: {

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from windrow.control.recall import RecallMeter
 from windrow.errors import FunctionError, UsageError, WindrowError
 from windrow.plan.shedding import ALL
 from windrow.run.admit import NEVER_US
@@ -34,7 +35,7 @@ class Batches:
     def __init__(self, during: Callable[[int], None] = lambda batch: None) -> None:
         self.during = during
         self.last: Any = None
-        self.steering = SimpleNamespace(shedding=ALL)
+        self.steering = SimpleNamespace(shedding=ALL, recall=RecallMeter())
         self.progress: deque[dict[str, Any]] = deque(maxlen=100)
         self.begun: list[int] = []
         self.done: list[int] = []
@@ -183,6 +184,7 @@ def test_status_tells_where_the_join_stands(spark: SparkSession, tmp_path: Path)
     }
     told = ("batch", "now", "results", "results_per_s", "throttle", "held_back_by", "segments", "bytes")
     assert tuple(status[name] for name in told) == (4, "1970-01-01T00:00:10+00:00", 25, 10.0, 1.0, "b", 2, 120)
+    assert status["recall"] == RecallMeter().whole.to_values()
     assert held_back_by({"a": 1, "b": 1}) is None
     assert query.last_progress() == {"batch": 4, "now_us": 2 * SECOND_US, "rows": {"a": 8}, "results": 5}
     assert query.id != query.run_id

@@ -69,7 +69,8 @@ class RunningJoin:
     def status(self) -> dict[str, Any]:
         """Where the join stands: the last batch, results so far, what became of each stream's rows, what is stored.
 
-        `throttle` is the share of the full work that is done, `held_back_by` the stream with the lowest watermark: no
+        `throttle` is the share of the full work that is done, `recall` how much of all results that gave so far with a
+        95 % interval (`windrow.control.recall`), `held_back_by` the stream with the lowest watermark: no
         window lets go of rows that it may still meet.
         """
         state: Commit | None = self._runner.last
@@ -84,6 +85,7 @@ class RunningJoin:
             "now": readable(state.now_us) if gates and state else None,
             "results": 0 if state is None else state.results,
             "throttle": self._runner.steering.shedding.throttle,
+            "recall": self._runner.steering.recall.whole.to_values(),
             "results_per_s": rate(progress, lambda batch: batch["results"]),
             "streams": {
                 name: {
