@@ -209,7 +209,8 @@ def _summary(facts: dict[str, Any]) -> str:
     memory = f"; peak memory {facts['peak_memory_bytes'] / 1e6:,.0f} MB" if "peak_memory_bytes" in facts else ""
     faults = facts.get("faults")
     ill = f" {faults:,} values overflowed or were divided by zero and count as NULL." if faults else ""
-    return f"{done}{memory}{_left_out(facts.get('throttle'), facts.get('recall'))}. Results are in {facts['out']}.{ill}{_let_go(facts.get('memory'))}"
+    shed = _left_out(facts.get("throttle"), facts.get("recall"))
+    return f"{done}{memory}{shed}. Results are in {facts['out']}.{ill}{_let_go(facts.get('memory'))}"
 
 
 def _left_out(throttle: float | None, recall: dict[str, Any] | None) -> str:
