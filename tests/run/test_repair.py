@@ -200,6 +200,38 @@ def test_the_bound_forces_forgetting_and_says_so() -> None:
     assert found.all.total() < exact.total()
 
 
+def test_strata_looked_at_pair_by_pair_are_those_searched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {name: table_of(40, seed, span=40) for seed, name in enumerate(("s", "t", "u"))}
+    for windows in ("9 SECONDS", "a ROWS 8, b 12 SECONDS, c ROWS 9"):
+        query = bound(f"{TEXT} WINDOW {windows} LATENESS 3 SECONDS", tables)
+        arrivals = in_time(tables, jitter_us=2 * SECOND, seed=3)
+        end = RepairSettings(at_end=True)
+        found = run(query, tables, arrivals, Chance(2, 0.0), size=7, repair=end)
+        with monkeypatch.context() as patch:
+            patch.setattr("windrow.run.reach.MOST_STRATA", 0)
+            by_pair = run(query, tables, arrivals, Chance(2, 0.0), size=7, repair=end)
+        assert found.prompt == by_pair.prompt != Counter()
+        assert found.repaired == by_pair.repaired != Counter()
+
+
+def test_under_a_memory_limit_what_is_found_is_right_and_what_was_let_go_is_counted() -> None:
+    tables = {name: table_of(60, seed, span=120) for seed, name in enumerate(("s", "t", "u"))}
+    text = f"{TEXT} WINDOW 20 SECONDS LATENESS 3 SECONDS"
+    exact = answer(question(text), tables).rows
+    found: Counter[tuple[Any, ...]] = Counter()
+    end = RepairSettings(at_end=True)
+    with windrow.local(bound(text, tables), throttle=0.5, shed="repair", repair=end, memory="8KB") as join:
+        for number, batch in enumerate(batches(tables, in_time(tables), 20)):
+            for name, table in batch.items():
+                join.push(name, table)
+            found.update(rows_of(join.step(now_s=10.0 * number).drop_columns(["repaired"])))
+        found.update(rows_of(join.finish().drop_columns(["repaired"])))
+        report = join.report
+    assert not found - exact
+    assert report.memory is not None
+    assert report.memory.let_go > 0
+
+
 def test_a_controlled_join_is_repaired_by_the_end() -> None:
     rows = generate(cameras(30, (0, 3), (2, 2)), duration_s=30, seed=2)
     text = "SELECT a.id AS i, b.id AS j FROM cam1 AS a, cam2 AS b WHERE ABS(a.x - b.x) <= 3 WINDOW 8 SECONDS"

@@ -321,10 +321,8 @@ class LocalJoin:
     def _remember(self, fresh: Mapping[str, Segment]) -> None:
         """What is needed later stays: the new rows and those still in their windows, as far as there is memory."""
         ends = {name: self.entry.expiry(name) for name in self.stores}
-        if self.backlog is not None:
-            ends = {name: self.backlog.needed_from(name, *end) for name, end in ends.items()}
         for name, store in self.stores.items():
-            store.expire(*ends[name])
+            store.expire(*(ends[name] if self.backlog is None else self.backlog.needed_from(name, *ends[name])))
             store.add(fresh[name] if self.keeper is None else self.keeper.compact(fresh[name]))
         if self.keeper is not None:
             self.plan = replace(self.plan, kept=self.keeper.settle(self.stores, fresh, ends))
