@@ -220,8 +220,8 @@ def _throttle(text: str | None, pace: float | None) -> float | Literal["auto"] |
 
 def _repair(shed: str, order: str | None, at_end: bool) -> RepairSettings | None:
     """How what is left out is repaired; None if it is dropped."""
-    from windrow.run.options import SHEDS
     from windrow.run.backlog import RepairSettings
+    from windrow.run.options import SHEDS
 
     if shed not in SHEDS:
         raise UsageError(
