@@ -37,6 +37,35 @@ def test_a_share_of_the_work_gives_a_part_of_the_rows(windrow_command: Command, 
     assert 0 < found(folder).total() < 0.8 * all_rows().total()
 
 
+@pytest.mark.parametrize("when", [(), ("--repair-at-end",), ("--repair-order", "productive")])
+def test_what_is_repaired_makes_up_for_what_was_left_out(
+    when: tuple[str, ...], windrow_command: Command, folder: Path
+) -> None:
+    arguments = (*HERE, *cameras_and_query(folder, BAND), *OUT, "--throttle", "0.2", "--shed", "repair")
+    ended = windrow_command(*arguments, *when)
+    assert (ended.code, ended.err) == (0, "")
+    table = pq.read_table(folder / "near.parquet")
+    assert table.column_names[-1] == "repaired"
+    late = sum(table.column("repaired").to_pylist())
+    assert rows_of(table.drop_columns(["repaired"])) == all_rows()
+    assert json.loads(ended.out)["repair"]["results"] == late > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--shed", "repair"), "--shed repair means nothing to the spark runtime"),
+        (("--repair-at-end",), "nothing is repaired (at: --repair-at-end)"),
+        (("--shed", "later"), "cannot be treated as 'later'"),
+        (("--shed", "repair", "--repair-order", "newest"), "in the order 'newest'"),
+    ],
+)
+def test_repairs_that_cannot_be(options: tuple[str, ...], says: str, windrow_command: Command, folder: Path) -> None:
+    ended = windrow_command("run", *cameras_and_query(folder, BAND), *OUT, *options)
+    assert ended.code == 2
+    assert says in ended.err
+
+
 def test_all_of_the_work_gives_all_rows(windrow_command: Command, folder: Path) -> None:
     ended = windrow_command(*HERE, *cameras_and_query(folder, BAND), *OUT, "--throttle", "1")
     assert ended.code == 0, ended.err

@@ -31,6 +31,7 @@ from windrow.query.clauses import setting_for, span_us, split_clauses
 from windrow.query.grammar import tokens_of
 from windrow.query.spec import QuerySpec
 from windrow.query.user_functions import load_functions
+from windrow.run.backlog import RepairSettings
 from windrow.streams import files
 from windrow.streams.files import FileSource
 from windrow.streams.recorded import RecordedStream, recorded
@@ -66,7 +67,8 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question, and how it is to be run: the span of a batch (None: chosen), order of rows, policy, methods; how many
-    times as fast as event time (None: as fast as can be), and what share of the full work is done (None: all).
+    times as fast as event time (None: as fast as can be), what share of the full work is done (None: all), and what
+    becomes of the rest.
     """
 
     question: Question
@@ -76,6 +78,8 @@ class Asked:
     methods: Collection[str] | None = None
     pace: float | None = None
     throttle: float | Literal["auto"] | None = None
+    shed: str = "drop"
+    repair: RepairSettings | None = None
 
 
 def ask(query: str, streams: Sequence[str], functions: str | None = None, lateness: str | None = None) -> Question:

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.cli.question import Question
+    from windrow.run.backlog import RepairSettings
 
 RUNTIMES = ("spark", "local")
 _OF_SPARK = ("--master", "--checkpoint")
-_OF_LOCAL = ("--memory",)
+_OF_LOCAL = ("--memory", "--shed repair")
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -93,6 +94,21 @@ def run(  # noqa: PLR0913 - every option is an argument
             "much as there is time for, is what --pace does by itself.",
         ),
     ] = None,
+    shed: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What becomes of what is left out: drop, or repair, which delivers it later, when there is time or at "
+            "the end, and gives all results a last column repaired (--runtime local).",
+        ),
+    ] = "drop",
+    repair_order: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What is repaired first: oldest, or productive, most results a second."),
+    ] = None,
+    repair_at_end: Annotated[
+        bool, typer.Option("--repair-at-end", help="Repair nothing before the input has ended.")
+    ] = False,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -115,6 +131,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --checkpoint near.state
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --pace 60
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --throttle 0.3
+    windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --pace 60 --shed repair --runtime local
     windrow run - --stream s=s.arrow --out pairs.parquet --runtime local --json < pairs.sql
     """
     from contextlib import ExitStack, redirect_stdout
@@ -128,7 +145,11 @@ def run(  # noqa: PLR0913 - every option is an argument
     from windrow.streams.schedule import check_pace
 
     started = perf_counter()
-    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--memory": memory})
+    repair = _repair(shed, repair_order, repair_at_end)
+    repairs = None if repair is None else shed
+    _check_runtime(
+        runtime, {"--master": master, "--checkpoint": checkpoint, "--memory": memory, "--shed repair": repairs}
+    )
     if memory is not None:
         limit_bytes(memory)
     policy = check_choices(policy, method, favour)
@@ -143,8 +164,8 @@ def run(  # noqa: PLR0913 - every option is an argument
     _check_not_input(target, question)
     if runtime == "spark" and question.join.summary is not None:
         raise UsageError("COUNT, SUM and AVG run in one process", place="--runtime", hint="give --runtime local")
-    asked = Asked(question, batch_us, as_arrived, policy, method, pace, share)
-    schema = windrow.local(question.join, policy=policy, methods=method).schema
+    asked = Asked(question, batch_us, as_arrived, policy, method, pace, share, shed, repair)
+    schema = windrow.local(question.join, policy=policy, methods=method, shed=shed).schema
     # A function of the user's may print: with --json nothing but the report may come out.
     with redirect_stdout(sys.stderr if json else sys.stdout), ExitStack() as staged:
         report_file = None if report is None else staged.enter_context(Staged(_path(report)))
@@ -197,6 +218,23 @@ def _throttle(text: str | None, pace: float | None) -> float | Literal["auto"] |
     return share
 
 
+def _repair(shed: str, order: str | None, at_end: bool) -> RepairSettings | None:
+    """How what is left out is repaired; None if it is dropped."""
+    from windrow.run.backlog import RepairSettings
+    from windrow.run.options import SHEDS
+
+    if shed not in SHEDS:
+        raise UsageError(
+            f"what is left out cannot be treated as '{shed}'", place="--shed", hint=f"choose of {', '.join(SHEDS)}"
+        )
+    if shed == "repair":
+        return RepairSettings(order or "oldest", at_end)
+    for option, given in (("--repair-order", order is not None), ("--repair-at-end", at_end)):
+        if given:
+            raise UsageError("nothing is repaired", place=option, hint="say --shed repair as well, or leave it out")
+    return None
+
+
 def _as_json(facts: dict[str, Any]) -> str:
     from json import dumps
 
@@ -209,7 +247,7 @@ def _summary(facts: dict[str, Any]) -> str:
     memory = f"; peak memory {facts['peak_memory_bytes'] / 1e6:,.0f} MB" if "peak_memory_bytes" in facts else ""
     faults = facts.get("faults")
     ill = f" {faults:,} values overflowed or were divided by zero and count as NULL." if faults else ""
-    shed = _left_out(facts.get("throttle"), facts.get("recall"))
+    shed = _left_out(facts.get("throttle"), facts.get("recall")) + _repaired(facts.get("repair"))
     return f"{done}{memory}{shed}. Results are in {facts['out']}.{ill}{_let_go(facts.get('memory'))}"
 
 
@@ -220,6 +258,18 @@ def _left_out(throttle: float | None, recall: dict[str, Any] | None) -> str:
     from windrow.control.recall import Recall
 
     return f"; {throttle:.0%} of the full work was done at the end, recall {Recall(**recall)}"
+
+
+def _repaired(repair: dict[str, Any] | None) -> str:
+    """What became of what was left out."""
+    if repair is None:
+        return ""
+    told = f"; {repair['results']:,} of the results were repaired"
+    if repair["forgotten_pieces"]:
+        told += f", about {repair['forgotten_results']:,.0f} more forgotten: too many pieces were open"
+    if repair["dropped_rows"]:
+        told += f"; {repair['dropped_rows']:,} rows found no room and cannot be repaired"
+    return told
 
 
 def _let_go(memory: dict[str, Any] | None) -> str:

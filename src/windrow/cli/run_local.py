@@ -39,6 +39,8 @@ def run_here(
             set_aside=aside,
             memory=memory,
             throttle=asked.throttle,
+            shed=asked.shed,
+            repair=asked.repair,
             costs=REFERENCE if asked.throttle is None else calibrated() or REFERENCE,
             charge=None if pace is None else lambda done: done.slowed(pace),
         )

@@ -28,7 +28,7 @@ from windrow.plan.work import StepWork, Work
 def work_of(
     observation: Observation, plan: Plan, *, merged_rows: float = 0, indexed_rows: float = 0, decisions: float = 0
 ) -> Work:
-    """All the work of a batch that ran by `plan`."""
+    """All the work of a batch that ran by `plan`; without arrivals, of what ran as a part of one: repairs."""
     done: dict[str, StepWork] = {}
     by_name = {path.name: path for path in plan.paths}
     for paths in (observation.joined.sampled, observation.joined.others):
@@ -42,7 +42,7 @@ def work_of(
                     held.matches + counts.matches,
                 )
     return Work(
-        batches=1,
+        batches=1 if observation.arrivals else 0,
         rows=sum(arrival.rows for arrival in observation.arrivals.values()),
         merged_rows=merged_rows,
         indexed_rows=indexed_rows,

@@ -26,6 +26,7 @@ from windrow.control.fit import CostFit
 from windrow.control.lags import Learned, surprise
 from windrow.control.memory import EXPECTED, Exposure, Holding, check_policy, directions_of
 from windrow.control.observation import Joined, Observation, PathTally, summed
+from windrow.control.pieces import Outlook
 from windrow.control.rates import Rates
 from windrow.control.throttle import ThrottleRule, load_of
 from windrow.errors import PlanError
@@ -187,8 +188,23 @@ class Controller:
                 target: _widths(bins, held.newer_a_row(target) / max(rows[target], 1e-9))
                 for target, bins in zip(self.paths[driver], self.bins[driver], strict=True)
             }
-            options.append(tuple(path_statistics(held, path, names, rows, widths, self._costs(path)) for path in paths))
+            options.append(tuple(path_statistics(held, path, names, rows, widths, self.costs(path)) for path in paths))
         return streams, tuple(options)
+
+    def outlook(self) -> dict[str, tuple[Outlook, ...]] | None:
+        """What is known of the steps of each path; None before all drivers were sampled."""
+        known = self.to_be_chosen()
+        if known is None:
+            return None
+        streams, options = known
+        return {
+            path: tuple(
+                Outlook(bins, streams[step.stream].rows, step)
+                for bins, step in zip(self.bins[path], steps, strict=True)
+            )
+            for driver, found in zip(self.by_driver, options, strict=True)
+            for path, steps in zip(self.by_driver[driver], found, strict=True)
+        }
 
     def to_values(self) -> dict[str, Any]:
         """The state, as values that JSON knows."""
@@ -232,7 +248,8 @@ class Controller:
         self._before = None if values["before"] is None else Observation.from_values(values["before"])
         self._decided_s = values["decided_s"]
 
-    def _costs(self, path: str) -> list[StepCost]:
+    def costs(self, path: str) -> list[StepCost]:
+        """What each step of a path is believed to cost."""
         return [self.fit.cost(path, step) for step in range(len(self.paths[path]))]
 
     def _is_overrun(self) -> bool:
@@ -280,7 +297,7 @@ class Controller:
         return float(min(MOST_SLACK, max(LEAST_SLACK, self.slack * (self.throttle / share) ** 0.7)))
 
     def _spent_s(self, path: str, tally: PathTally) -> float:
-        counts = zip(self._costs(path), tally.steps, strict=False)
+        counts = zip(self.costs(path), tally.steps, strict=False)
         return sum(cost.seconds(step.probes, step.candidates, step.matches) for cost, step in counts)
 
     def _throttle_was(self) -> float:

@@ -144,12 +144,24 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
+class Repaired:
+    """What a batch made up for besides its own work: so many pieces, or parts of some, gave `results` in `seconds`."""
+
+    pieces: int = 0
+    results: int = 0
+    seconds: float = 0.0
+
+
+NO_REPAIR = Repaired()
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One batch: what arrived, what was joined, how long it took, and what waits.
 
     `now_s` is the batch clock, `span_s` the time since the batch before: what the batch had to keep up with. It kept
     the processor busy for `busy_s`. `waiting` counts rows that had arrived but are not in it, stream by stream;
-    `merged` rows were copied into merged segments.
+    `merged` rows were copied into merged segments. What it `repaired` is in none of the other numbers.
     """
 
     batch: int
@@ -161,6 +173,7 @@ class Observation:
     waiting: Mapping[str, int] = field(default_factory=dict)
     results: int = 0
     merged: int = 0
+    repaired: Repaired = NO_REPAIR
 
     def slowed(self, factor: float, steps: float | None = None) -> Observation:
         """As if all had taken `factor` times as long, and the steps `steps` times."""
@@ -180,7 +193,11 @@ class Observation:
         rest = {name: values[name] for name in ("batch", "now_s", "span_s", "busy_s", "results", "merged")}
         arrivals = {name: Arrival(**held) for name, held in values["arrivals"].items()}
         return Observation(
-            **rest, arrivals=arrivals, joined=Joined.from_values(values["joined"]), waiting=dict(values["waiting"])
+            **rest,
+            arrivals=arrivals,
+            joined=Joined.from_values(values["joined"]),
+            waiting=dict(values["waiting"]),
+            repaired=Repaired(**values.get("repaired", {})),
         )
 
 

@@ -37,6 +37,9 @@ Lags = tuple[tuple[int, int], ...]
 FAR = 2**62
 """A negative lag further than any."""
 
+END = 2**63 - 1
+"""A lag, of either sign, that no lag lies beyond."""
+
 MOST_BINS = 20
 """More basic windows cost more to choose from than they gain (the paper's section VI-B.4)."""
 
@@ -121,3 +124,19 @@ def lag_bins(
         else Bins(window.rows, count, FAR, int(behind))
         for window in windows
     )
+
+
+def complement(lags: Lags) -> Lags:
+    """The lags outside some ranges.
+
+    >>> complement(((0, 50), (75, 101))) == ((-END, 0), (50, 75), (101, END)), complement(()) == ((-END, END),)
+    (True, True)
+    """
+    lows = (-END, *(high for _, high in lags))
+    highs = (*(low for low, _ in lags), END)
+    return tuple((low, high) for low, high in zip(lows, highs, strict=True) if low < high)
+
+
+def lies_in(lag: int, lags: Lags) -> bool:
+    """Whether one of the ranges holds a lag."""
+    return any(low <= lag < high for low, high in lags)

@@ -34,8 +34,8 @@ from windrow.query.types import Kind
 from windrow.run.content import content_hash
 from windrow.run.draw import KEEP, draw
 from windrow.run.partial import saturating_add
-from windrow.run.program import ROW_ID, Program
-from windrow.store.operand import Array, Operand, from_arrow, time_us
+from windrow.run.program import BATCH, ROW_ID, Program
+from windrow.store.operand import Array, Form, Operand, from_arrow, time_us
 from windrow.store.segment import Segment
 
 NEVER_US = -(2**63)
@@ -90,6 +90,7 @@ class Entry:
         self.max_ahead_us = max_ahead_us
         self.set_aside = set_aside
         self.gates = {s.name: Gate(s, program.kept[s.name], program.used[s.name]) for s in program.spec.streams}
+        self.batch = 0
         self.row_windowed = tuple(s.name for s in program.spec.streams if s.window.rows is not None)
 
     def admit(
@@ -99,10 +100,12 @@ class Entry:
         last: bool = False,
         part: Span = WHOLE,
         shedding: Shedding = ALL,
+        batch: int = 0,
     ) -> dict[str, Segment]:
         """The new segment of each stream for a batch at `now_us`; `last` admits what waits as well, `part` takes only
-        the rows of a span of event time, `shedding` may let in only a share of them.
+        the rows of a span of event time, `shedding` may let in only a share of them, `batch` is its number.
         """
+        self.batch = batch
         rows = {name: self._sound(gate, pushed.get(name, ()), now_us, part) for name, gate in self.gates.items()}
         self._follow_idle(now_us)
         if not self.row_windowed:
@@ -259,6 +262,8 @@ class Entry:
     def _leaf(self, leaf: Expression, frame: _Rows) -> Operand:
         if isinstance(leaf, Call) and leaf.function == ROW_ID:
             return content_hash(frame.times_us, frame.used, frame.array)
+        if isinstance(leaf, Call) and leaf.function == BATCH:
+            return Operand(Form.NUMBER, (np.full(len(frame), self.batch, np.int64),))
         return self.evaluator.evaluate(leaf, frame)
 
 

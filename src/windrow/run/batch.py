@@ -26,13 +26,15 @@ from windrow.plan.drivers import Order
 from windrow.plan.plan import path_name
 from windrow.plan.shedding import ALL, Portion, Shedding
 from windrow.probe.gather import handles_of
+from windrow.probe.pairs import Pairs
 from windrow.probe.ranges import intersect, row_ranges
 from windrow.probe.step import StepProbe
+from windrow.query.spec import Stream
 from windrow.run.counting import Clerk, Page, StepCount
 from windrow.run.draw import draw
 from windrow.run.partial import Partial, View, first_partial, saturating_add
 from windrow.run.program import Program
-from windrow.run.reach import Reach, Search, Strata, harvested, stratified, stratum_length, whole_search
+from windrow.run.reach import Reach, Search, Strata, are_many, harvested, stratified, stratum_length, whole_search
 from windrow.store.operand import Array
 from windrow.store.segment import Segment
 
@@ -58,6 +60,14 @@ class Position:
     def sees(self, target: str) -> bool:
         """Whether any new row of `target` can be visible."""
         return self.order is None or self.order.index(target) < self.order.index(self.driver)
+
+    def looks_into(self, target: str, _segment: Segment, is_fresh: bool) -> bool:
+        """Whether any row of a segment can be visible."""
+        return not is_fresh or self.sees(target)
+
+    def visible(self, _target: str, _segment: Segment, pairs: Pairs, _partial: Partial) -> Pairs:
+        """Of pairs within reach, those whose stored row is visible: all, since reach ends where visible rows do."""
+        return pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ def run_batch(
             position = Position(driver, order, names)
             first = first_partial(views, driver, new_rows)
             for number, part in shares(program, driver, first, shedding):
-                yield from _follow(way_of(program, driver, part, number, shedding, clerk), 0, part, position)
+                yield from follow(way_of(program, driver, part, number, shedding, clerk), 0, part, position)
 
 
 def shares(program: Program, driver: str, first: Partial, shedding: Shedding) -> Iterator[tuple[int, Partial]]:
@@ -156,7 +166,7 @@ def leg_of(
     return Leg(probe, portion.lags[step], strata, None if page is None else page.steps[step])
 
 
-def _follow(way: Way, number: int, partial: Partial, position: Position) -> Iterator[Partial]:
+def follow(way: Way, number: int, partial: Partial, position: Position) -> Iterator[Partial]:
     """Take the remaining legs, depth first, in blocks that bound the memory of intermediate rows."""
     if number == len(way.legs):
         if way.page is not None:
@@ -164,7 +174,7 @@ def _follow(way: Way, number: int, partial: Partial, position: Position) -> Iter
         yield partial
         return
     for block in take_leg(way.legs[number], partial, position):
-        yield from _follow(way, number + 1, block, position)
+        yield from follow(way, number + 1, block, position)
 
 
 def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial]:
@@ -197,18 +207,22 @@ def _extensions(leg: Leg, partial: Partial, position: Position) -> Iterator[Part
         return
     view = partial.views[leg.probe.target]
     whole = whole_search(leg.probe, partial, view.stream)
-    searches = [whole]
-    if leg.strata is not None:
-        drawn = stratified(whole, view, leg.strata)
+    searches, later = [whole], leg.strata
+    if leg.strata is not None and not (leg.strata.outside or are_many(whole, view, leg.strata)):
+        drawn, later = stratified(whole, view, leg.strata), None
         searches = [] if drawn is None else [drawn]
-    elif leg.lags is not None:
+    elif leg.strata is None and leg.lags is not None:
         searches = harvested(whole, position.driver, view.stream, leg.lags)
     if searches:
-        yield from _probed(leg, view, searches, position)
+        yield from _probed(leg, view, searches, position, later)
 
 
-def _probed(leg: Leg, view: View, searches: Sequence[Search], position: Position) -> Iterator[Partial]:
-    """Partial rows extended by what they match where the searches, which are over the same rows, may look."""
+def _probed(
+    leg: Leg, view: View, searches: Sequence[Search], position: Position, strata: Strata | None
+) -> Iterator[Partial]:
+    """Partial rows extended by what they match where the searches, which are over the same rows, may look; of that
+    what lies in their strata, if these are not in the searches.
+    """
     partial = searches[0].partial
     probing = leg.probe.begin(partial)
     upper_us = position.upper_us(leg.probe.target, partial.turn_us) if view.fresh is not None else None
@@ -216,7 +230,7 @@ def _probed(leg: Leg, view: View, searches: Sequence[Search], position: Position
     count = 0
     for number, segment in enumerate(view.segments):
         is_fresh = segment is view.fresh
-        if is_fresh and not position.sees(leg.probe.target):
+        if not position.looks_into(leg.probe.target, segment, is_fresh):
             continue
         for search in searches:
             in_time = search.in_time.up_to(upper_us) if is_fresh else search.in_time
@@ -226,7 +240,10 @@ def _probed(leg: Leg, view: View, searches: Sequence[Search], position: Position
             low, high = _rows_in_reach(clocks)
             if leg.count is not None:
                 leg.count.searched += _pairs(low, high, len(partial), len(segment))
-            for pairs in probing.matches(segment, low, high):
+            for matching in probing.matches(segment, low, high):
+                pairs = position.visible(leg.probe.target, segment, matching, partial)
+                if strata is not None:
+                    pairs = _in_strata(pairs, segment, view.stream, strata)
                 members = {name: clock[pairs.row] for name, clock in segment.clocks.items()}
                 found.append((pairs.probe, handles_of(number, pairs.row), segment.time_us[pairs.row], members))
                 count += len(pairs.probe)
@@ -235,6 +252,12 @@ def _probed(leg: Leg, view: View, searches: Sequence[Search], position: Position
                     found, count = [], 0
     if found:
         yield _extended(partial, view, found)
+
+
+def _in_strata(pairs: Pairs, segment: Segment, stream: Stream, strata: Strata) -> Pairs:
+    clock = segment.time_us if stream.window.rows is None else segment.clocks[stream.name]
+    held = strata.holds(pairs.probe, clock[pairs.row])
+    return Pairs(pairs.probe[held], pairs.row[held])
 
 
 def _rows_in_reach(clocks: Sequence[tuple[Array, Reach]]) -> tuple[Array, Array] | tuple[None, None]:

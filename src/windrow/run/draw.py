@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from windrow.store.operand import Array
 
-PORTION, STRATUM, KEEP, HOLD, ROW_BUCKET, STRATUM_BUCKET = 1, 2, 3, 4, 5, 6
+PORTION, STRATUM, KEEP, HOLD, ROW_BUCKET, STRATUM_BUCKET, PART = 1, 2, 3, 4, 5, 6, 7
 """What is drawn for: draws for different purposes have nothing to do with each other."""
 
 _GOLDEN, _FIRST, _SECOND = (np.uint64(k) for k in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))

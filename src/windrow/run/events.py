@@ -11,6 +11,7 @@ those ending in `_us` microseconds of event time since 1970, `bytes` are bytes.
                                      watermark_us, rows_per_s
     results, merged                  results found, rows copied into merged segments
     kept                             what of the windows stays in memory (`windrow.plan.kept`); empty: everything
+    repaired                         what it made up for besides: pieces, their results, the seconds they took
     shedding                         what was left out (`windrow.plan.shedding`); `throttle` is its share of the work
     work                             what probing did, path by path (`windrow.control.observation.Joined`)
     learned                          for each driver and store: edges of the lag bins, results a row by bin
@@ -67,6 +68,7 @@ def event_of(
         "streams": streams,
         "results": done.results,
         "merged": done.merged,
+        "repaired": asdict(done.repaired),
         "throttle": plan.shedding.throttle,
         "shedding": plan.shedding.to_values(),
         "work": done.joined.to_values(),

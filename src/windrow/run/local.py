@@ -42,12 +42,13 @@ from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry, conform
+from windrow.run.backlog import Backlog, RepairSettings, check_repairable, marked
 from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, event_of
 from windrow.run.keeper import Keeper, with_memory
-from windrow.run.options import LocalOptions, settings_of
+from windrow.run.options import SHEDS, LocalOptions, settings_of
 from windrow.run.partial import Partial
 from windrow.run.program import Program, arrow_types_of
 from windrow.run.report import Clocked, Done, Report, make_report, memory_report
@@ -93,14 +94,18 @@ class LocalJoin:
         self.plan = asked.plan or plan_query(
             spec, policy=policy_named(asked.policy, asked.favour), methods=asked.methods
         )
-        settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy, asked.shed)
+        settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy, asked.shed, SHEDS)
         if settings is not None:
             self.plan = with_alternatives(spec, self.plan, asked.methods)
         self._sheds = settings is not None
-        sheds = self._sheds or self.plan.shedding != ALL
+        repairs = asked.shed == "repair"
+        check_repairable(spec, self.plan, settings, repairs, asked.repair)
+        sheds = repairs or self._sheds or self.plan.shedding != ALL
         settings = with_memory(settings, asked.memory, spec)
-        self.program = Program(spec, self.plan, arrow_types_of(query, spec), sheds=sheds)
+        self.program = Program(spec, self.plan, arrow_types_of(query, spec), sheds=sheds, repairs=repairs)
         self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
+        rest = asked.repair or RepairSettings()
+        self.backlog = Backlog(self.program, rest, self.controller, asked.costs, asked.charge) if repairs else None
         self.switching = self._watched(asked) if asked.adaptive else None
         self.foresight = Foresight.of(asked.costs, self.plan) if self.plan.policy in AUTO.values() else None
         lateness_us = max(stream.lateness_us for stream in spec.streams)
@@ -145,8 +150,8 @@ class LocalJoin:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of results: the SELECT list."""
-        return self.program.schema if self.summing is None else self.summing.schema
+        """The schema of results: the SELECT list, and whether a row was repaired if rows may be."""
+        return self._leave(self.program.schema.empty_table()).schema if self.summing is None else self.summing.schema
 
     @property
     def report(self) -> Report:
@@ -156,6 +161,8 @@ class LocalJoin:
         made = made.with_recall(self.recall, {name: buffer.dropped for name, buffer in self._buffers.items()})
         if self.keeper is not None:
             made = replace(made, memory=memory_report(self.keeper, self.stores, self._lost))
+        if self.backlog is not None:
+            made = replace(made, repair=self.backlog.report(self.dropped))
         return replace(made, throttle=self.plan.shedding.throttle) if self._sheds else made
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
@@ -236,8 +243,8 @@ class LocalJoin:
         batch = self._begin(last, now_s)
         if self.summing is None:
             results = result_table(self.program, batch.blocks)
-            self._end(batch, len(results))
-            return results
+            repaired = self._end(batch, len(results))
+            return pa.concat_tables([self._leave(results), *(self._leave(rows, True) for rows in repaired)])
         final, found = self._summed(self.summing, batch)
         self._end(batch, found)
         return final
@@ -257,10 +264,14 @@ class LocalJoin:
             results = result_table(self.program, (block,))
             found += len(results)
             handed_s = time.perf_counter()
-            yield results
+            yield self._leave(results)
             batch.waited_s += time.perf_counter() - handed_s
         self._is_read = False
-        self._end(batch, found)
+        for rows in self._end(batch, found):
+            yield self._leave(rows, True)
+
+    def _leave(self, results: pa.Table, repaired: bool = False) -> pa.Table:
+        return results if self.backlog is None else marked(results, repaired)
 
     def _begin(self, last: bool, now_s: float | None) -> _Running:
         """Let the pushed rows in and plan the batch; nothing is probed yet."""
@@ -272,7 +283,7 @@ class LocalJoin:
         before = {name: gate.counts.rows for name, gate in self.entry.gates.items()}
         most_rows = None if last else self._batch_rows
         pushed = {name: buffer.take(most_rows) for name, buffer in self._buffers.items()}
-        fresh = self.entry.admit(pushed, int(now_s * 1_000_000), last, shedding=shedding)
+        fresh = self.entry.admit(pushed, int(now_s * 1_000_000), last, shedding=shedding, batch=self._batches)
         stored = {name: tuple(store.segments) for name, store in self.stores.items()}
         loads = {
             name: Load(len(fresh[name]), len(store), self.entry.gates[name].counts.rows, len(stored[name]))
@@ -293,27 +304,31 @@ class LocalJoin:
         prospects = self.foresight.prospects()
         return order_of_drivers(self.plan.policy, loads, self._results, self._batches, prospects)
 
-    def _end(self, batch: _Running, results: int) -> None:
-        """Store the new rows, let go of the old ones, and write down what the batch did."""
+    def _end(self, batch: _Running, results: int) -> tuple[pa.Table, ...]:
+        """Store the new rows, let go of the old ones, and write down what the batch did; returns what was repaired."""
+        if self.backlog is not None:
+            stored = {name: len(store) for name, store in self.stores.items()}
+            self.backlog.enter(self._batches, self.plan.shedding, self.order, batch.fresh, stored)
         merged = sum(store.merged_rows for store in self.stores.values())
         self._remember(batch.fresh)
         merged = sum(store.merged_rows for store in self.stores.values()) - merged
-        self._observe(batch, results, merged)
+        repaired = self._observe(batch, results, merged)
         self._batches += 1
         self._results += results
         self._seconds += batch.busy_s
+        return repaired
 
     def _remember(self, fresh: Mapping[str, Segment]) -> None:
         """What is needed later stays: the new rows and those still in their windows, as far as there is memory."""
         ends = {name: self.entry.expiry(name) for name in self.stores}
         for name, store in self.stores.items():
-            store.expire(*ends[name])
+            store.expire(*(ends[name] if self.backlog is None else self.backlog.needed_from(name, *ends[name])))
             store.add(fresh[name] if self.keeper is None else self.keeper.compact(fresh[name]))
         if self.keeper is not None:
             self.plan = replace(self.plan, kept=self.keeper.settle(self.stores, fresh, ends))
 
-    def _observe(self, batch: _Running, results: int, merged: int) -> None:
-        """Write down what the batch did, and tell the controller."""
+    def _observe(self, batch: _Running, results: int, merged: int) -> tuple[pa.Table, ...]:
+        """Write down what the batch did, tell the controller, and repair what there is time for."""
         now_s, busy_s = batch.now_s, batch.busy_s
         arrivals = {
             name: Arrival(
@@ -334,6 +349,12 @@ class LocalJoin:
         self._lost += sum(tally.lost for held in (joined.sampled, joined.others) for tally in held.values())
         done = Observation(self._batches, now_s, span_s, busy_s, arrivals, joined, waiting, results, merged)
         self.observation = done if self._charge is None else self._charge(done)
+        repaired: tuple[pa.Table, ...] = ()
+        if self.backlog is not None:
+            held = {name: store.segments for name, store in self.stores.items()}
+            rows, self.observation = self.backlog.work_off(self.observation, held, batch.last)
+            self._results += len(rows)
+            repaired = (rows,)
         self.recall.observe(self.observation)
         if not batch.last:
             self._clocked = self._clocked.after(span_s, self.observation.busy_s)
@@ -348,11 +369,14 @@ class LocalJoin:
                 self._use(self.switching.decide(self.plan))
         if self.foresight is not None and pays(self.observation.batch, self.observation.busy_s):
             self.foresight = self.foresight.observe(self.observation)
+        return repaired
 
     def _use(self, plan: Plan) -> None:
         """Go on under a plan with other methods."""
         if plan is not self.plan:
             self.plan, self.program = plan, self.program.under(plan)
+            if self.backlog is not None:
+                self.backlog.program = self.program
             if self.controller is not None:
                 self.controller.use_methods(plan)
 

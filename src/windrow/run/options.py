@@ -24,11 +24,12 @@ from windrow.plan.plan import Plan
 from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import SetAside
+from windrow.run.backlog import RepairSettings
 
 Charge = Callable[[Observation], Observation]
 """Says what a batch took where it is not to be measured."""
-SHEDS = ("drop",)
-"""What becomes of results that are left out."""
+SHEDS = ("drop", "repair")
+"""What becomes of results that are left out: they are forgotten, or come later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class LocalOptions:
     With less than all:
         throttle    do that share of the work and leave out the least promising rest; `auto`: as much as there is time
                     for
-        shed        what becomes of that rest: `drop`
+        shed        what becomes of that rest: `drop`, or `repair`: it comes later, with a last column `repaired`
+        repair      in which order, and when, see `windrow.run.backlog`
         control     how, in detail
         memory      how much the windows may take after each batch, such as `500MB`: beyond it the rows that promise
                     least are let go, and counted
@@ -69,6 +71,7 @@ class LocalOptions:
     plan: Plan | None = None
     throttle: float | Literal["auto"] | None = None
     shed: str = "drop"
+    repair: RepairSettings | None = None
     control: ControlSettings | None = None
     memory: str | int | None = None
     buffer_rows: int | None = None
@@ -99,12 +102,13 @@ def settings_of(
     spec: QuerySpec,
     policy: str,
     shed: str = "drop",
+    sheds: Collection[str] = SHEDS[:1],
 ) -> ControlSettings | None:
     """How to control a join for which a throttle was asked: a number is kept to, `auto` follows the load, None is the
-    exact join.
+    exact join. `sheds` is what can become of what is left out.
     """
-    if shed not in SHEDS:
-        raise UsageError(f"what is left out cannot be treated as '{shed}'", hint=f"choose of {', '.join(SHEDS)}")
+    if shed not in sheds:
+        raise UsageError(f"what is left out cannot be treated as '{shed}'", hint=f"choose of {', '.join(sheds)}")
     if not (throttle is None or throttle == "auto" or isinstance(throttle, int | float)):
         raise UsageError(
             f"the throttle is {throttle!r}", hint='give a share of the full work, above 0 up to 1, or "auto"'

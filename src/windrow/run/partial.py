@@ -210,9 +210,20 @@ def saturating_add(values: Array, amount: int) -> Array:
 
 def first_partial(views: Mapping[str, View], name: str, segment: Segment) -> Partial:
     """The new rows of a driver, as partial results of one member."""
-    view = views[name]
-    number = len(view.stored)
-    dies_us, dies_clock = ends(view.stream, segment.time_us, segment.clocks)
-    handles = handles_of(number, np.arange(len(segment)))
-    times = Times(segment.time_us, segment.time_us, dies_us, dict(segment.clocks), dies_clock)
+    handles = handles_of(len(views[name].stored), np.arange(len(segment)))
+    times = _times_of_one(views[name].stream, segment.time_us, segment.clocks)
     return Partial(views, {name: handles}, lambda: times, whole=segment)
+
+
+def stored_partial(views: Mapping[str, View], name: str, handles: Array) -> Partial:
+    """Rows of a stream's store, as partial results of one member."""
+    segments = views[name].segments
+    time_us = gather([segment.time_us for segment in segments], handles)
+    clocks = {clock: gather([segment.clocks[clock] for segment in segments], handles) for clock in segments[0].clocks}
+    times = _times_of_one(views[name].stream, time_us, clocks)
+    return Partial(views, {name: handles}, lambda: times)
+
+
+def _times_of_one(stream: Stream, time_us: Array, clocks: Mapping[str, Array]) -> Times:
+    dies_us, dies_clock = ends(stream, time_us, clocks)
+    return Times(time_us, time_us, dies_us, dict(clocks), dies_clock)

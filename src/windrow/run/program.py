@@ -47,10 +47,11 @@ from windrow.run.content import content_hash
 from windrow.run.partial import Partial
 from windrow.store.codec import part_of, times_of
 from windrow.store.operand import Array, Form, Operand, form_of
-from windrow.store.segment import Layout, typed_text
+from windrow.store.segment import Layout, Segment, typed_text
 
 ROW_ID = "row_id"
 _APART = 0x1F3D5B79
+BATCH = "batch"
 SEARCHES: dict[str, tuple[type[Search], ...]] = {
     "hashed": (Equality,), "sorted": (Range,), "matrix": (Similarity,), "loop": (), "opaque": (),
 }  # fmt: skip
@@ -87,6 +88,11 @@ def arrow_types_of(query: Join | QuerySpec, spec: QuerySpec) -> dict[Column, pa.
     return found
 
 
+def batch_of(column: Column) -> Expression:
+    """The hidden leaf that holds the number of the batch a stream's rows came in; `column` is its event time."""
+    return Call(BATCH, (column,), BIGINT)
+
+
 @dataclass(frozen=True, slots=True)
 class Entrance:
     """Which rows of a stream enter its window: `filters` have to be true and `required` leaves not NULL."""
@@ -100,7 +106,8 @@ class Program:
     """A query made ready under a plan. `evaluator` counts faults over the life of the program.
 
     `carried` says for each path, and each of its steps, what partial results bring there of their members;
-    `indexes` which indexes of a stream's segments steps ask for. One that `sheds` has a hash of each row's content.
+    `indexes` which indexes of a stream's segments steps ask for. One that `sheds` has a hash of each row's content,
+    one that `repairs` the number of its batch, too.
     """
 
     spec: QuerySpec
@@ -108,6 +115,7 @@ class Program:
     arrow_types: dict[Column, pa.DataType]
     keep: Keep = "used"
     sheds: bool = False
+    repairs: bool = False
     evaluator: Evaluator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -162,6 +170,13 @@ class Program:
         number = next(k for k, stream in enumerate(self.spec.streams) if stream.name == driver)
         return operand.values + np.int64(number * _APART)
 
+    def batches_in(self, name: str, segment: Segment) -> Array:
+        """The number of the batch that each row of a stream's segment came in."""
+        slot = self.layouts[name].slot(batch_of(self._time(name)))
+        if slot is None:
+            raise PlanError("rows do not know their batch", place=name, hint="make the program with repairs=True")
+        return segment.operands[slot].values
+
     def derived(self, leaf: Expression, batch: pa.RecordBatch) -> Operand | None:
         """A leaf that was not asked for when rows were stored, from what is there; None if it cannot be had."""
         if not isinstance(leaf, Call) or leaf.function != ROW_ID:
@@ -184,6 +199,8 @@ class Program:
         operands = [leaf for leaf in leaves if streams_of(leaf) == {name}]
         if self.wants_id or self.sheds:
             operands.append(row_id(self._time(name)))
+        if self.repairs:
+            operands.append(batch_of(self._time(name)))
         return Layout(columns, tuple(operands))
 
     def _delivered(self, name: str) -> tuple[Column, ...]:

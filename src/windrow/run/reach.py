@@ -23,6 +23,9 @@ from windrow.run.draw import STRATUM, draw
 from windrow.run.partial import Partial, View, saturating_add
 from windrow.store.operand import Array
 
+MOST_STRATA = 1000
+"""Of each row, on average, are searched one by one: more than there are in a window, and in another ahead of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -60,13 +63,19 @@ class Reach:
 @dataclass(frozen=True, slots=True)
 class Strata:
     """Which strata sampled rows look into: a share `throttle` of those with `length` ticks of the probed store's clock;
-    `content` is a hash of each driver row.
+    `content` is a hash of each driver row. Or, `outside`, into the others.
     """
 
     length: int
     throttle: float
     seed: int
     content: Array
+    outside: bool = False
+
+    def holds(self, rows: Array, clock: Array) -> Array:
+        """For pairs of a row by number and a stored row's clock, whether the row looks there."""
+        drawn = draw(self.content[rows], self.seed, STRATUM, clock // self.length)
+        return np.asarray((drawn < self.throttle) != self.outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +106,14 @@ def harvested(search: Search, driver: str, stream: Stream, lags: Lags) -> list[S
 def stratified(search: Search, view: View, strata: Strata) -> Search | None:
     """What of a search lies in the strata each row has drawn: one row a stratum. None if there is nothing."""
     rows_windowed = view.stream.window.rows is not None
-    reach = search.by_clock[view.stream.name] if rows_windowed else search.in_time
-    clocks = [s.clocks[view.stream.name] if rows_windowed else s.time_us for s in view.segments]
-    least, most = min(int(clock[0]) for clock in clocks), max(int(clock[-1]) for clock in clocks)
-    low, high = np.maximum(reach.low, least), np.minimum(reach.high, most)
-    first, last = low // strata.length, high // strata.length
-    counts = np.where(high >= low, last - first + 1, 0)
+    low, high = _stored_reach(search, view)
+    first = low // strata.length
+    counts = _strata_in_reach(low, high, strata)
     rows = np.repeat(np.arange(len(low)), counts)
     if not len(rows):
         return None
     numbers = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + first[rows]
-    chosen = draw(strata.content[rows], strata.seed, STRATUM, numbers) < strata.throttle
+    chosen = strata.holds(rows, numbers * strata.length)
     rows, numbers = rows[chosen], numbers[chosen]
     if not len(rows):
         return None
@@ -119,6 +125,27 @@ def stratified(search: Search, view: View, strata: Strata) -> Search | None:
         by_clock[view.stream.name] = narrowed
     in_time = narrowed if time is None else Reach.of(time.low[rows], time.high[rows])
     return Search(search.partial.pick(rows), in_time, by_clock)
+
+
+def are_many(search: Search, view: View, strata: Strata) -> bool:
+    """Whether there are too many strata in reach to search one by one, as where far newer rows than a row's own are
+    stored and strata are short.
+    """
+    counts = _strata_in_reach(*_stored_reach(search, view), strata)
+    return bool(counts.sum(dtype=np.float64) > MOST_STRATA * len(counts))
+
+
+def _stored_reach(search: Search, view: View) -> tuple[Array, Array]:
+    """From where to where each row may look, on the clock that strata divide, no further than what is stored."""
+    rows_windowed = view.stream.window.rows is not None
+    reach = search.by_clock[view.stream.name] if rows_windowed else search.in_time
+    clocks = [s.clocks[view.stream.name] if rows_windowed else s.time_us for s in view.segments]
+    least, most = min(int(clock[0]) for clock in clocks), max(int(clock[-1]) for clock in clocks)
+    return np.maximum(reach.low, least), np.minimum(reach.high, most)
+
+
+def _strata_in_reach(low: Array, high: Array, strata: Strata) -> Array:
+    return np.where(high >= low, high // strata.length - low // strata.length + 1, 0)
 
 
 def hull(lags: Lags) -> tuple[int, int]:

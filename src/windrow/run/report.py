@@ -18,6 +18,7 @@ from typing import Any
 
 from windrow.control.recall import Recall, RecallMeter, Recent
 from windrow.run.admit import NEVER_US, Gate
+from windrow.run.backlog import RepairReport
 from windrow.run.keeper import Keeper
 from windrow.run.program import Program
 from windrow.store.window import Store
@@ -101,7 +102,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run so far; `throttle` is the share of the full work done of late, None where all is."""
+    """A run so far; `throttle` is the share of the full work done of late, None where all is; `repair` says what became
+    of the rest, where it comes later.
+    """
 
     policy: str
     batches: int
@@ -116,6 +119,7 @@ class Report:
     memory: MemoryReport | None = None
     recall: Recall | None = None
     recent: Recent | None = None
+    repair: RepairReport | None = None
 
     @property
     def unseen(self) -> int:

@@ -61,8 +61,8 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One batch: when it began and ended on the virtual clock (seconds since the first row could come), what it was
-    told to leave out, what it did.
+    """One batch: when it began and ended on the virtual clock (seconds since the first row could come), repairs
+    included, what it was told to leave out, what it did.
     """
 
     begin_s: float
@@ -134,7 +134,7 @@ def simulate(
         observed = join.observation
         if observed is None:
             break
-        end_s = now_s + observed.busy_s
+        end_s = now_s + observed.busy_s + observed.repaired.seconds
         steps.append(Step(now_s, end_s, join.plan.shedding, observed, join.dropped))
         if keep_results:
             kept.append(found)

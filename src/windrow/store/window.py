@@ -79,7 +79,7 @@ class Store:
         """Let go of segments whose rows are all older than `cutoff_us`, or numbered below `first_clock` in a row
         window.
         """
-        self._cutoff_us, self._first_clock = max(self._cutoff_us, cutoff_us), max(self._first_clock, first_clock)
+        self._cutoff_us, self._first_clock = cutoff_us, first_clock
         kept = [held for held in self._held if held[1].last_us >= cutoff_us]
         if first_clock > 0:
             kept = [held for held in kept if held[0].clocks[self.name][-1] >= first_clock]
