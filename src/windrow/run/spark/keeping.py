@@ -9,15 +9,14 @@ The limit is on the bytes of live segments with their indexes after each commit.
 How much they take is a guess, from their number and the bytes a row took so far. Where more came, whole segments go
 with the commit, those first of which the least was to be kept.
 
-A segment from which little is to go stays as it is until rewriting pays. So do new rows at places that were thinned:
-they meet the rows of their batch, and are thinned with the next one. `due` says what share of such a segment's rows was
-there when it was written.
+New rows at places that were thinned meet the rows of their batch, and are thinned with the next one. `due` says which
+share of the rows at their places such a segment holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,9 @@ from windrow.plan.kept import KeptSpan
 from windrow.query.spec import QuerySpec, Window
 from windrow.run.admit import Entry
 from windrow.run.keeper import TRIES, Choose, Held
+from windrow.run.report import MemoryReport
 from windrow.run.spark.segments import INDEXED_ROWS
-from windrow.run.spark.state import Live, each_file
+from windrow.run.spark.state import Commit, Live, each_file
 from windrow.run.spark.thinning import Ends, Thinning, range_of
 from windrow.run.spark.told import Told
 from windrow.run.spark.upkeep import LIMITED_SHARE, Kept, Merges, merges_of
@@ -38,8 +38,6 @@ from windrow.store.profile import Floats, Profile, Profiles
 
 POINTS = 32
 """At so many places of a segment it is looked up which share is left."""
-WORTH_WRITING = 0.95
-"""A segment is rewritten if at most this share of its rows is to stay."""
 HEADROOM = 1.1
 """Room for new rows, over what rows took so far."""
 INDEX_ROW_BYTES = 16
@@ -139,7 +137,7 @@ class _Files:
 
     def rewritten(self, left: Floats) -> Array:
         """Which segments are written anew."""
-        return np.asarray(self.grouped | (left < WORTH_WRITING * self.rows))
+        return np.asarray(self.grouped | (left < self.rows * (1 - NOTHING)))
 
     def bytes(self, profile: Profile, keys: int) -> float:
         """About what the segments will take."""
@@ -242,7 +240,7 @@ class Keeping:
                 elif rewritten[k]:
                     groups = more.setdefault(own.places[k], {})
                     groups[name] = [*groups.get(name, ()), [file.name]]
-                elif left[k] < own.rows[k] or file.name in self.due:
+                elif file.name in self.due:
                     due[file.name] = float(own.written[k])
         ends = {name: stored.end for name, stored in self.stored.items()}
         spans = tuple(held.span for held in chosen.values() if held.span is not None)
@@ -384,6 +382,28 @@ def within(
         return live
     ends = {name: entry.expiry(name) for name in entry.gates}
     return keeping.settle(live, before, told, thinning, ends, rows)
+
+
+def memory_of(commit: Commit) -> dict[str, Any] | None:
+    """How a memory limit was kept, with the names of `windrow.run.report`; None without a limit."""
+    memory = commit.memory
+    if memory is None:
+        return None
+    return asdict(
+        MemoryReport(
+            memory["limit_bytes"],
+            bytes_of(commit.live),
+            memory["largest_bytes"],
+            sum(stored["let_go"] for stored in memory["streams"].values()),
+            round(memory["lost_results"], 1),
+            memory["crowded"],
+        )
+    )
+
+
+def let_go_of(commit: Commit | None, stream: str) -> int:
+    """Rows of a stream that were let go for memory."""
+    return 0 if commit is None or commit.memory is None else int(commit.memory["streams"][stream]["let_go"])
 
 
 def bytes_of(live: Live) -> int:
