@@ -186,10 +186,11 @@ def _check_runtime(runtime: str, given: dict[str, str | None]) -> None:
     if runtime not in RUNTIMES:
         hint = f"the runtimes are {', '.join(RUNTIMES)}"
         raise UsageError(f"there is no runtime '{runtime}'", place="--runtime", hint=hint)
-    for option in _OF_SPARK if runtime == "local" else ():
+    for option in _OF_SPARK if runtime == "local" else _OF_LOCAL:
         if given[option] is not None:
+            other = "spark" if runtime == "local" else "local"
             message = f"{option} means nothing to the {runtime} runtime"
-            raise UsageError(message, place=option, hint="leave it out, or use --runtime spark")
+            raise UsageError(message, place=option, hint=f"leave it out, or use --runtime {other}")
     master = given["--master"]
     if master is not None and not master.startswith("local") and given["--checkpoint"] is None:
         hint = "give --checkpoint an address that all machines reach, such as s3a://bucket/folder"

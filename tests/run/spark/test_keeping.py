@@ -19,9 +19,11 @@ import pytest
 import windrow
 from tests.oracle.duck import rows_of
 from tests.run.spark.played import Played, PlayedSpark, Rows, Way
+from windrow.control.controller import ControlSettings
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.query.builder import Join
 from windrow.run.keeper import drawn, own_clock, with_memory
+from windrow.run.options import settings_of
 from windrow.run.spark.keeping import bytes_of, memory_of
 from windrow.run.spark.segments import read_with_indexes
 from windrow.run.spark.thinning import Thinning, range_of
@@ -159,10 +161,11 @@ def test_the_limit_holds_after_every_commit_and_nothing_else_is_found(kind: str,
 
 @pytest.mark.parametrize("kind", ["two streams", "out of order", "row windows"])
 def test_what_is_stored_follows_from_the_place_on_the_clock(kind: str, tmp_path: Path) -> None:
-    """But for the new rows of the last batch, which are thinned with the next one."""
+    """But for the new rows of the last batch with rows, which are thinned with the next one."""
     played = limited(kind, tmp_path, LIMIT)
     looked = 0
-    for batch, tables in enumerate(batches_of(question(kind))):
+    pushed: list[dict[str, pa.Table]] = batches_of(question(kind))
+    for batch, tables in enumerate([*pushed[:5], {}, {}, *pushed[5:]]):
         played.run(batch, tables)
         keeping = played.runner.keeping
         assert keeping is not None
@@ -171,7 +174,8 @@ def test_what_is_stored_follows_from_the_place_on_the_clock(kind: str, tmp_path:
             segment = read_with_indexes(played.storage, file, program, name)
             stays = drawn(held.profile, own_clock(held.window, name, segment), 0)
             assert stays.all() or file.name in keeping.due
-            looked += held.profile.least(*range_of(held.window, name, file)) < 1
+            thinned = held.profile.least(*range_of(held.window, name, file)) < 1
+            looked += thinned and file.name not in keeping.due
     assert looked > 0
 
 
@@ -247,6 +251,18 @@ def test_parts_of_a_batch_keep_the_limit(tmp_path: Path) -> None:
     assert max(held) <= LIMIT
     assert all(not one - other for one, other in zip(found, exact(kind), strict=True))
     assert min(batch["parts"] for batch in played.runner.progress) > 1
+
+
+def test_with_a_throttle_both_limits_hold(tmp_path: Path) -> None:
+    kind = "three streams"
+    spec = question(kind).spec()
+    control = with_memory(settings_of(0.5, ControlSettings(interval_s=5.0), spec, "timestamp"), LIMIT, spec)
+    played = limited(kind, tmp_path, LIMIT, control=control)
+    found, held = ran(played, kind)
+    assert max(held) <= LIMIT
+    assert all(not one - other for one, other in zip(found, exact(kind), strict=True))
+    assert played.runner.steering.shedding.throttle == 0.5
+    assert told(played)["let_go"] > 0
 
 
 def test_results_that_were_missed_are_estimated_and_weigh_in_what_is_learned(tmp_path: Path) -> None:

@@ -233,15 +233,14 @@ class Keeping:
             left, gone = own.left(held.profile), own.gone(held.profile)
             rewritten = own.rewritten(left)
             for k, file in enumerate(own.files):
-                if own.grouped[k]:
-                    continue
-                if gone[k]:
+                if gone[k] and not own.grouped[k]:
                     dying.add(file.name)
-                elif rewritten[k]:
+                    continue
+                if rewritten[k] or file.name in self.due:  # until it is gone: a batch without rows has no tasks
+                    due[file.name] = float(own.written[k])
+                if rewritten[k] and not own.grouped[k]:
                     groups = more.setdefault(own.places[k], {})
                     groups[name] = [*groups.get(name, ()), [file.name]]
-                elif file.name in self.due:
-                    due[file.name] = float(own.written[k])
         ends = {name: stored.end for name, stored in self.stored.items()}
         spans = tuple(held.span for held in chosen.values() if held.span is not None)
         after = Profiles({name: held.profile for name, held in chosen.items()})
