@@ -146,16 +146,10 @@ def test_a_memory_limit_is_kept_and_what_it_cost_is_told(windrow_command: Comman
     assert "larger than the memory by themselves" in ended.out if memory["crowded"] else True
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    (("--memory", "lots"), "'lots' is not a memory limit"),
-    (("--memory", "1GB", "--runtime", "spark"), "--memory means nothing to the spark runtime"),
-])  # fmt: skip
-def test_a_memory_limit_that_cannot_be_used(
-    windrow_command: Command, folder: Path, options: tuple[str, ...], message: str
-) -> None:
-    ended = windrow_command(*HERE, *cameras_and_query(folder), "--out", "near.parquet", *options)
+def test_a_memory_limit_that_cannot_be_used(windrow_command: Command, folder: Path) -> None:
+    ended = windrow_command(*HERE, *cameras_and_query(folder), "--out", "near.parquet", "--memory", "lots")
     assert ended.code == 2
-    assert message in ended.err
+    assert "'lots' is not a memory limit" in ended.err
     assert not (folder / "near.parquet").exists()
 
 

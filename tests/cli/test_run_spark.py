@@ -126,3 +126,20 @@ def test_a_function_that_fails_on_a_worker_is_one_line(
     assert "ValueError" in ended.err
     assert ended.err.count("\n") == 1
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
+
+
+def test_a_memory_limit_is_kept_and_what_it_cost_is_told(
+    spark: SparkSession, windrow_command: Command, folder: Path
+) -> None:
+    arguments = ("run", *cameras_and_query(folder), "--batch", "12 seconds", "--memory", "9kB", "--checkpoint", "kept")
+    ended = windrow_command(*arguments, "--out", "near.parquet", "--json")
+    assert ended.code == 0, ended.err
+    report = json.loads(ended.out)
+    memory = report["memory"]
+    assert memory["limit_bytes"] == 9000 >= memory["largest_bytes"] >= memory["held_bytes"] > 0
+    assert memory["let_go"] == sum(stream["let_go"] for stream in report["streams"].values()) > 0
+    assert json.loads(windrow_command("state", "kept", "--json").out)["bytes"] == memory["held_bytes"]
+    found = rows_of(pq.read_table(folder / "near.parquet"))
+    exact = answer(question(NEAR), CAMERAS).rows
+    assert not found - exact
+    assert 0 < found.total() < exact.total()

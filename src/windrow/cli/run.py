@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RUNTIMES = ("spark", "local")
 _OF_SPARK = ("--master", "--checkpoint")
-_OF_LOCAL = ("--memory", "--shed repair")
+_OF_LOCAL = ("--shed repair",)
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -114,7 +114,7 @@ def run(  # noqa: PLR0913 - every option is an argument
         typer.Option(
             metavar="SIZE",
             help="How much the windows may take after each batch, such as 500MB. Beyond it the rows that promise the "
-            "fewest results are let go, and counted in the report (--runtime local).",
+            "fewest results are let go, and counted in the report.",
         ),
     ] = None,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there, as JSON.")] = None,
@@ -147,9 +147,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     started = perf_counter()
     repair = _repair(shed, repair_order, repair_at_end)
     repairs = None if repair is None else shed
-    _check_runtime(
-        runtime, {"--master": master, "--checkpoint": checkpoint, "--memory": memory, "--shed repair": repairs}
-    )
+    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--shed repair": repairs})
     if memory is not None:
         limit_bytes(memory)
     policy = check_choices(policy, method, favour)
@@ -177,7 +175,7 @@ def run(  # noqa: PLR0913 - every option is an argument
         else:
             from windrow.cli.run_spark import run_on_spark
 
-            found = run_on_spark(asked, results, master, checkpoint, set_aside)
+            found = run_on_spark(asked, results, master, checkpoint, set_aside, memory)
         facts = {"out": str(target), "elapsed_seconds": round(perf_counter() - started, 3), "runtime": runtime, **found}
         if report_file is not None:
             report_file.write_text(_as_json(facts) + "\n", encoding="utf-8")

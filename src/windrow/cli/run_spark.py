@@ -27,6 +27,7 @@ from windrow.control.recall import RecallMeter
 from windrow.plan.order import plan_query
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.checkpoint import find_checkpoint
+from windrow.run.spark.keeping import let_go_of, memory_of
 from windrow.run.spark.replayed import aside_of, results_of, start_recorded
 from windrow.run.spark.session import LOCAL, session
 from windrow.run.spark.sources.recorded import Recordings
@@ -37,14 +38,21 @@ STOPPED_WITHIN_S = 5.0
 
 
 def run_on_spark(
-    asked: Asked, results: ResultFile, master: str | None, checkpoint: str | None, set_aside: str | None
+    asked: Asked,
+    results: ResultFile,
+    master: str | None,
+    checkpoint: str | None,
+    set_aside: str | None,
+    memory: str | None,
 ) -> dict[str, Any]:
-    """Run to the end of the input and tell what was found; rows that do not enter go to the folder `set_aside`."""
+    """Run to the end of the input and tell what was found; rows that do not enter go to the folder `set_aside`, windows
+    take no more than `memory`.
+    """
     with ExitStack() as opened:
         aside = None if set_aside is None else opened.enter_context(SetAsideFiles(Path(set_aside)))
         place = opened.enter_context(_place(checkpoint, results))
         try:
-            seconds = _join_all(asked, place, master or LOCAL, aside is not None)
+            seconds = _join_all(asked, place, master or LOCAL, aside is not None, memory)
         except KeyboardInterrupt:
             if checkpoint is None:
                 raise
@@ -70,7 +78,7 @@ def _place(checkpoint: str | None, results: ResultFile) -> Iterator[str]:
         yield folder
 
 
-def _join_all(asked: Asked, place: str, master: str, set_aside: bool) -> float:
+def _join_all(asked: Asked, place: str, master: str, set_aside: bool, memory: str | None) -> float:
     """Run the join to its end; the seconds it took, without the start of Spark."""
     console = Console(stderr=True)
     with noted() as raise_noted, ExitStack() as opened:
@@ -87,6 +95,7 @@ def _join_all(asked: Asked, place: str, master: str, set_aside: bool) -> float:
             methods=asked.methods,
             throttle=asked.throttle,
             set_aside=set_aside,
+            memory=memory,
         )
         try:
             await_end(running, console, raise_noted)
@@ -129,6 +138,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
         "batches": 0 if commit is None else commit.batch + 1,
         "results": 0 if commit is None else commit.results,
         **_left_out(None if commit is None else commit.controller),
+        "memory": None if commit is None else memory_of(commit),
         "seconds": round(seconds, 3),
         "streams": {
             name: {
@@ -137,6 +147,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
                 "bad": gate.counts["bad"],
                 "too_far_ahead": gate.counts["ahead"],
                 "filtered": gate.counts["filtered"],
+                "let_go": let_go_of(commit, name),
                 "watermark_us": None if gate.watermark_us == NEVER_US else gate.watermark_us,
             }
             for name, gate in gates.items()

@@ -100,11 +100,17 @@ class Page:
     def drove(self, first: Partial) -> None:
         """Take notes on rows that set out, where the windows they look into are at hand."""
         self.set_out(first)
-        if self.retained is not None:
-            for step, bins in enumerate(self.bins):
-                self.exposed[step] += len(first) * _held(self.retained, first, self.driver, self.targets[step], bins)
+        self.exposes(first, {name: first.views[name].stream.window.rows is not None for name in self.targets})
         for step, target in enumerate(self.targets if self.bins else ()):
             self.behind[step] += _newer(first, self.driver, target)
+
+    def exposes(self, first: Partial, in_rows: Mapping[str, bool]) -> None:
+        """Take notes on how much of what these rows look for is held; `in_rows` says which targets have row windows."""
+        if self.retained is not None:
+            for step, bins in enumerate(self.bins):
+                target = self.targets[step]
+                held = _held(self.retained, first, self.driver, target, bins, in_rows[target])
+                self.exposed[step] += len(first) * held
 
     def found(self, partial: Partial) -> None:
         """Take notes on complete results."""
@@ -205,11 +211,10 @@ def escaping(portions: Sequence[tuple[Portion, tuple[str, ...]]], lags: Mapping[
     return np.asarray(1.0 - found / total)
 
 
-def _held(retained: Retained, first: Partial, driver: str, target: str, bins: Bins) -> Array:
+def _held(retained: Retained, first: Partial, driver: str, target: str, bins: Bins, in_rows: bool) -> Array:
     """Which share of the rows in each lag bin of a store is held, as seen from about the middle of a driver's rows."""
     if not retained.lets_go or not len(first):
         return np.ones(bins.size)
-    in_rows = first.views[target].stream.window.rows is not None
     own = int(np.median(driver_clock(first, driver, target) if in_rows else first.turn_us))
     edges = np.maximum(bins.edges, -bins.window)
     parts = (np.arange(POINTS) + 0.5) / POINTS

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from windrow.control.controller import Controller, ControlSettings
 from windrow.plan.holding import Stock
@@ -28,7 +27,7 @@ from windrow.plan.memory import limit_bytes
 from windrow.query.spec import UNBOUNDED, QuerySpec, Window
 from windrow.run.draw import HOLD, draw
 from windrow.store.operand import Array
-from windrow.store.profile import FIRST, LAST, Profile
+from windrow.store.profile import FIRST, LAST, Profile, Profiles
 from windrow.store.segment import Segment, pick
 from windrow.store.window import Store
 
@@ -39,7 +38,6 @@ ENDLESS = UNBOUNDED // 4
 TRIES = 12
 AMPLE = 2
 NEVER = FIRST // 2
-LEAST_SHARE = 1e-9
 LONGEST_MEMORY_S = 86400.0
 
 Choose = Callable[[Mapping[str, Stock], float], tuple[KeptSpan, ...]]
@@ -70,16 +68,52 @@ class Held:
 
     def came(self, clock: Array) -> None:
         """Take note of new rows."""
-        cells, counts = np.unique(clock // self.cell, return_counts=True)
-        for cell, count in zip(cells.tolist(), counts.tolist(), strict=True):
-            self.arrived[cell] = self.arrived.get(cell, 0) + count
-        self.newest = max(self.newest, int(clock.max()))
+        self.counted(self.cells(clock), int(clock.max()))
 
-    def stock(self, reference: int) -> Stock:
-        """The rows by age, the age of `reference` being 0."""
+    def cells(self, clock: Array) -> dict[int, int]:
+        """How many rows at some places of the clock fall into each cell."""
+        cells, counts = np.unique(clock // self.cell, return_counts=True)
+        return dict(zip(cells.tolist(), counts.tolist(), strict=True))
+
+    def counted(self, cells: Mapping[int, int], newest: int) -> None:
+        """Take note of new rows that were counted by cell."""
+        for cell, count in cells.items():
+            self.arrived[cell] = self.arrived.get(cell, 0) + count
+        self.newest = max(self.newest, newest)
+
+    def forget(self, reference: int) -> int:
+        """Forget the cells that are too old to be needed, the age of `reference` being 0; the oldest place needed."""
         oldest = reference - self.ticks if self.ticks <= ENDLESS else min(self.arrived, default=0) * self.cell
         for cell in [cell for cell in self.arrived if (cell + 1) * self.cell <= oldest]:
             del self.arrived[cell]
+        return oldest
+
+    def reference(self, end: tuple[int, int]) -> int:
+        """The place on the clock that has age 0; `end` says from when on rows are needed."""
+        cutoff_us, first_clock = end
+        if self.window.rows is not None:
+            return first_clock + self.window.rows - 1
+        unknown = self.window.span_us is None or self.ticks > ENDLESS or cutoff_us <= NEVER
+        return self.newest if unknown else cutoff_us + self.ticks
+
+    def keep(self, span: KeptSpan, reference: int) -> list[tuple[int, int]]:
+        """Let the profile fall to what a span keeps; the ranges where less is left."""
+        self.span = span
+        bounds, shares = [], [0.0]
+        for age, share in reversed(span.steps):
+            bounds.append(max(min(reference - age, LAST - 1), FIRST + 1))
+            shares.append(share)
+        if shares[-1] < 1:
+            bounds.append(max(self.newest + 1, bounds[-1] + 1 if bounds else FIRST + 1))
+            shares.append(1.0)
+        changed = self.profile.lower(bounds, shares)
+        if self.ticks <= ENDLESS:
+            self.profile.forget(reference - 2 * self.ticks)
+        return changed
+
+    def stock(self, reference: int) -> Stock:
+        """The rows by age, the age of `reference` being 0."""
+        oldest = self.forget(reference)
         newest = max(self.newest, reference, oldest + 1)
         wide = self.cell * max(1, -(-(newest - oldest) // (self.cell * MOST_CELLS)))
         first, last = oldest // wide, newest // wide
@@ -99,6 +133,7 @@ class Keeper:
         self.largest_bytes = 0
         self.crowded = 0
         self.held = {stream.name: Held(stream.window) for stream in spec.streams}
+        self.retained = Profiles({name: held.profile for name, held in self.held.items()})
         self._choose = choose
         self._seed = seed
 
@@ -108,11 +143,6 @@ class Keeper:
         if settings is None or settings.memory_bytes is None or controller is None:
             return None
         return Keeper(spec, settings.memory_bytes, controller.keep, settings.seed)
-
-    @property
-    def lets_go(self) -> bool:
-        """Whether anything was let go of what the windows now cover."""
-        return any(len(held.profile.shares) > 1 or held.profile.shares[0] < 1 for held in self.held.values())
 
     def compact(self, segment: Segment) -> Segment:
         """New rows in memory of their own: those pushed may be a small part of a large table, which would stay."""
@@ -137,27 +167,11 @@ class Keeper:
                     stores[name].give_up(self._stays(name, [(int(clock[0]), int(clock[-1]) + 1)]))
             if len(stores[name]):
                 held.row_bytes = stores[name].memory_bytes / len(stores[name])
-            references[name] = self._reference(held, ends[name])
+            references[name] = held.reference(ends[name])
         self.crowded += sum(rows.nbytes for rows in fresh.values()) > self.limit_bytes
         self._fit(stores, references)
         self.largest_bytes = max(self.largest_bytes, _bytes(stores))
         return tuple(held.span for held in self.held.values() if held.span is not None)
-
-    def share(self, stream: str, clock: Array) -> NDArray[np.float64]:
-        """The share of a stream's rows at some places of its clock that is held."""
-        return self.held[stream].profile.at(clock)
-
-    def chance(self, clocks: Mapping[str, Array]) -> NDArray[np.float64]:
-        """How likely stored rows of several streams, at these places of their clocks, were all to be held."""
-        chance: NDArray[np.float64] = np.ones(len(next(iter(clocks.values()))))
-        before: list[tuple[Array, NDArray[np.float64]]] = []
-        for name, clock in clocks.items():
-            share, given = self.share(name, clock), np.ones(len(clock))
-            for other, other_share in before:
-                given = np.where(clock == other, np.minimum(given, other_share), given)
-            chance *= np.minimum(1.0, share / np.maximum(given, LEAST_SHARE))
-            before.append((clock, share))
-        return np.maximum(chance, LEAST_SHARE)
 
     def _fit(self, stores: Mapping[str, Store], references: Mapping[str, int]) -> None:
         goal = float(self.limit_bytes)
@@ -174,20 +188,9 @@ class Keeper:
 
     def _apply(self, store: Store, span: KeptSpan, reference: int) -> None:
         """Let go of what a span does not keep."""
-        held = self.held[store.name]
-        held.span = span
-        bounds, shares = [], [0.0]
-        for age, share in reversed(span.steps):
-            bounds.append(max(min(reference - age, LAST - 1), FIRST + 1))
-            shares.append(share)
-        if shares[-1] < 1:
-            bounds.append(max(held.newest + 1, bounds[-1] + 1 if bounds else FIRST + 1))
-            shares.append(1.0)
-        changed = held.profile.lower(bounds, shares)
+        changed = self.held[store.name].keep(span, reference)
         if changed:
             store.give_up(self._stays(store.name, changed))
-        if held.ticks <= ENDLESS:
-            held.profile.forget(reference - 2 * held.ticks)
 
     def _stays(self, name: str, changed: Sequence[tuple[int, int]]) -> Callable[[Segment], Array | None]:
         """Which rows of a segment stay, where it lies in ranges that changed."""
@@ -198,24 +201,25 @@ class Keeper:
             first, last = int(clock[0]), int(clock[-1])
             if not any(low <= last and first < high for low, high in changed):
                 return None
-            shares = profile.at(clock)
-            if shares.max() <= 0:
-                return np.zeros(len(clock), np.bool_)
-            return np.asarray(draw(clock, self._seed, HOLD) < shares)
+            return drawn(profile, clock, self._seed)
 
         return stays
 
     def _clock(self, name: str, segment: Segment) -> Array:
-        return segment.time_us if self.held[name].window.rows is None else segment.clocks[name]
+        return own_clock(self.held[name].window, name, segment)
 
-    @staticmethod
-    def _reference(held: Held, end: tuple[int, int]) -> int:
-        """The place on a store's clock that has age 0."""
-        cutoff_us, first_clock = end
-        if held.window.rows is not None:
-            return first_clock + held.window.rows - 1
-        unknown = held.window.span_us is None or held.ticks > ENDLESS or cutoff_us <= NEVER
-        return held.newest if unknown else cutoff_us + held.ticks
+
+def own_clock(window: Window, stream: str, segment: Segment) -> Array:
+    """Where rows lie on the clock of their stream: event times, or row numbers in a row window."""
+    return segment.time_us if window.rows is None else segment.clocks[stream]
+
+
+def drawn(profile: Profile, clock: Array, seed: int) -> Array:
+    """Which rows at some places of a clock stay."""
+    shares = profile.at(clock)
+    if shares.max(initial=0.0) <= 0:
+        return np.zeros(len(clock), np.bool_)
+    return np.asarray(draw(clock, seed, HOLD) < shares)
 
 
 def _bytes(stores: Mapping[str, Store]) -> int:

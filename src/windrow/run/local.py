@@ -251,7 +251,7 @@ class LocalJoin:
 
     def _summed(self, summing: Summing, batch: _Running) -> tuple[pa.Table, int]:
         """The aggregates that have become final, and how many results the batch had."""
-        gates, lets_go = self.entry.gates.values(), self.keeper is not None and self.keeper.lets_go
+        gates, lets_go = self.entry.gates.values(), self.keeper is not None and self.keeper.retained.lets_go
         summing.begin(batch.fresh, gates, self.plan.shedding, batch.clerk.scales, lets_go)
         return summing.final(batch.blocks, gates, batch.last)
 
@@ -291,7 +291,8 @@ class LocalJoin:
         }
         self.order = self._order(loads)
         bins = self.controller.bins if self.controller else {}
-        clerk = Clerk(self.plan.paths, bins, shedding, self.keeper, self.summing)
+        retained = None if self.keeper is None else self.keeper.retained
+        clerk = Clerk(self.plan.paths, bins, shedding, retained, self.summing)
         blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
         return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
 

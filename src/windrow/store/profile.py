@@ -18,7 +18,8 @@ profile alone, and what is found with a row stands for one over its share.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from windrow.store.operand import Array
 
 Floats = NDArray[np.float64]
 FIRST, LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+LEAST_SHARE = 1e-9
 
 
 class Profile:
@@ -45,6 +47,16 @@ class Profile:
         """The least share between two places."""
         low, high = np.searchsorted(self.starts, np.array([first, last], np.int64), side="right") - 1
         return float(self.shares[low : high + 1].min())
+
+    def most(self, first: int, last: int) -> float:
+        """The greatest share between two places."""
+        low, high = np.searchsorted(self.starts, np.array([first, last], np.int64), side="right") - 1
+        return float(self.shares[low : high + 1].max())
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether anything was let go of what the profile covers."""
+        return len(self.shares) > 1 or bool(self.shares[0] < 1)
 
     def lower(self, bounds: Sequence[int], shares: Sequence[float]) -> list[tuple[int, int]]:
         """Let go of what exceeds `shares`: the first holds up to (not including) the first of the ascending bounds, the
@@ -66,3 +78,48 @@ class Profile:
         if first > 0:
             self.starts, self.shares = self.starts[first:].copy(), self.shares[first:]
             self.starts[0] = FIRST
+
+    def copy(self) -> Profile:
+        """The same shares, to be lowered apart."""
+        return Profile.from_values(self.to_values())
+
+    def to_values(self) -> dict[str, Any]:
+        """As values that JSON knows."""
+        return {"starts": self.starts.tolist(), "shares": self.shares.tolist()}
+
+    @staticmethod
+    def from_values(values: Mapping[str, Any]) -> Profile:
+        """What `to_values` gave, after a way through JSON or not."""
+        profile = Profile()
+        profile.starts = np.array(values["starts"], np.int64)
+        profile.shares = np.array(values["shares"], np.float64)
+        return profile
+
+
+class Profiles:
+    """The profiles of several streams: what memory holds of rows, by their place on their stream's clock."""
+
+    def __init__(self, by_stream: Mapping[str, Profile]) -> None:
+        self.by_stream = by_stream
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether anything was let go of what the windows now cover."""
+        return any(profile.lets_go for profile in self.by_stream.values())
+
+    def share(self, stream: str, clock: Array) -> Floats:
+        """The share of a stream's rows at some places of its clock that is held."""
+        return self.by_stream[stream].at(clock)
+
+    def chance(self, clocks: Mapping[str, Array]) -> Floats:
+        """How likely stored rows of several streams, at these places of their clocks, were all to be held."""
+        chance: Floats = np.ones(len(next(iter(clocks.values()))))
+        before: list[tuple[Array, Floats]] = []
+        for name, clock in clocks.items():
+            share, given = self.share(name, clock), np.ones(len(clock))
+            share = np.where(share > 0, share, 1.0)  # still there, though it was to go
+            for other, other_share in before:
+                given = np.where(clock == other, np.minimum(given, other_share), given)
+            chance *= np.minimum(1.0, share / np.maximum(given, LEAST_SHARE))
+            before.append((clock, share))
+        return np.maximum(chance, LEAST_SHARE)

@@ -40,6 +40,7 @@ def commit_of(batch: int, run: str = "r1") -> Commit:
         dying=("segments/0", "segments/0-index-1"),
         slices={"a": {"kind": "time", "count": 2}},
         controller={"rate": 1.5},
+        memory={"crowded": 2},
         ledger=[1, "two"],
         outputs=({"name": "part-1", "rows": 3},),
     )

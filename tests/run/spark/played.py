@@ -31,13 +31,13 @@ from windrow.plan.order import plan_query
 from windrow.query.builder import Join
 from windrow.query.spec import QuerySpec
 from windrow.run.program import Keep, kept_columns
-from windrow.run.spark import messages, query, worker
+from windrow.run.spark import keeping, messages, query, worker
 from windrow.run.spark.blobs import LAST, Blob, Blobs, blob_batch, blobs_of
 from windrow.run.spark.lanes import CLOCK, STREAM, Arrived, Lanes
 from windrow.run.spark.query import MOST_ROWS, BatchRunner, Setting
 from windrow.run.spark.results import Output, Results, read_results
 from windrow.run.spark.state import Commit, Live, each_file
-from windrow.run.spark.upkeep import Merges
+from windrow.run.spark.upkeep import SPAN_SHARE, Merges
 from windrow.store import codec
 from windrow.store.files import SegmentFile
 from windrow.store.operand import time_us
@@ -279,7 +279,7 @@ class Played:
             patch.setattr(worker, "attempt_of", attempt_of)
             patch.setattr(query, "ONE_TASK_SECONDS", -1.0 if self.way.hops else float("inf"))
             if self.way.fan_in is not None:
-                patch.setattr(query, "merges_of", self._merges_of)
+                patch.setattr(keeping, "merges_of", self._merges_of)
             self.runner.run(cast(DataFrame, self.frame(pushed, last)), batch)
         return self.rows(batch)
 
@@ -298,7 +298,7 @@ class Played:
         """What the sink got for a batch, the last time."""
         return rows_of(self.found[batch][-1])
 
-    def _merges_of(self, live: Live, spec: QuerySpec) -> Merges:
+    def _merges_of(self, live: Live, spec: QuerySpec, share: int = SPAN_SHARE) -> Merges:
         """Merges as soon as there are `fan_in` segments of a level, however far they span."""
         found: Merges = {}
         for place, streams in live.items():

@@ -171,7 +171,11 @@ def test_status_tells_where_the_join_stands(spark: SparkSession, tmp_path: Path)
         }
         files = tuple(SegmentFile(f"segments/{size}", 10, size, 0, 1, 0, {}) for size in (100, 20))
         live = {0: {"a": files[:1]}, 1: {"a": files[1:]}}
-        batches.last = SimpleNamespace(batch=4, now_us=10 * SECOND_US, results=25, gates=gates, live=live)
+        memory: dict[str, Any] = {"limit_bytes": 500, "largest_bytes": 200, "crowded": 1, "lost_results": 2.25}
+        memory["streams"] = {"a": {"let_go": 6}, "b": {"let_go": 0}}
+        batches.last = SimpleNamespace(
+            batch=4, now_us=10 * SECOND_US, results=25, gates=gates, live=live, memory=memory
+        )
         for batch in range(5):
             now_us = batch * SECOND_US // 2
             batches.progress.append({"batch": batch, "now_us": now_us, "rows": {"a": 8}, "results": 5})
@@ -179,12 +183,14 @@ def test_status_tells_where_the_join_stands(spark: SparkSession, tmp_path: Path)
     finally:
         query.stop()
     assert status["streams"] == {
-        "a": {**counts, "stored": 20, "rows_per_s": 16.0, "watermark": "1970-01-01T00:00:07+00:00"},
-        "b": {**dict.fromkeys(counts, 0), "stored": 0, "rows_per_s": 0.0, "watermark": None},
+        "a": {**counts, "stored": 20, "let_go": 6, "rows_per_s": 16.0, "watermark": "1970-01-01T00:00:07+00:00"},
+        "b": {**dict.fromkeys(counts, 0), "stored": 0, "let_go": 0, "rows_per_s": 0.0, "watermark": None},
     }
     told = ("batch", "now", "results", "results_per_s", "throttle", "held_back_by", "segments", "bytes")
     assert tuple(status[name] for name in told) == (4, "1970-01-01T00:00:10+00:00", 25, 10.0, 1.0, "b", 2, 120)
     assert status["recall"] == RecallMeter().whole.to_values()
+    kept = {"limit_bytes": 500, "held_bytes": 120, "largest_bytes": 200}
+    assert status["memory"] == {**kept, "let_go": 6, "lost_results": 2.2, "crowded": 1}
     assert held_back_by({"a": 1, "b": 1}) is None
     assert query.last_progress() == {"batch": 4, "now_us": 2 * SECOND_US, "rows": {"a": 8}, "results": 5}
     assert query.id != query.run_id

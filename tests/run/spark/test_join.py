@@ -151,6 +151,21 @@ def crash_at(point: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BatchRunner, step, dying)
 
 
+def test_windows_keep_within_a_memory_limit(spark: SparkSession, folders: dict[str, str], tmp_path: Path) -> None:
+    query = text("a.k = b.k", "ab", "WINDOW 12 SECONDS")
+    found: dict[int, Rows] = {}
+    options: dict[str, Any] = {"trigger": "available now", "slices": 1, "max_ahead": None, "memory": "12kB"}
+    running = asked(spark, folders, query, "ab").start(collecting(found), checkpoint=tmp_path, **options)
+    running.await_termination()
+    exact = in_process(query, "ab")
+    assert all(not found[number] - exact[number] for number in range(BATCHES))
+    assert 0 < sum(map(Counter.total, found.values())) < sum(map(Counter.total, exact))
+    status = running.status()
+    memory = status["memory"]
+    assert memory["limit_bytes"] == 12_000 >= memory["largest_bytes"] >= memory["held_bytes"] == status["bytes"]
+    assert memory["let_go"] == sum(stream["let_go"] for stream in status["streams"].values()) > 0
+
+
 @pytest.mark.parametrize("point", ["plan written", "before the commit"])
 def test_a_restart_gives_the_rows_of_a_run_without_the_failure(
     point: str, spark: SparkSession, folders: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

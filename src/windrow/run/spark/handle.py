@@ -25,6 +25,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.plan.shuffle import slices_lines
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.failures import brief
+from windrow.run.spark.keeping import let_go_of, memory_of
 from windrow.run.spark.query import BatchRunner
 from windrow.run.spark.state import Commit
 from windrow.run.spark.turnstile import Turnstile
@@ -70,7 +71,8 @@ class RunningJoin:
         """Where the join stands: the last batch, results so far, what became of each stream's rows, what is stored.
 
         `throttle` is the share of the full work that is done, `recall` how much of all results that gave so far with a
-        95 % interval (`windrow.control.recall`), `held_back_by` the stream with the lowest watermark: no
+        95 % interval (`windrow.control.recall`), `memory` how a limit was kept (None: there is
+        none), `held_back_by` the stream with the lowest watermark: no
         window lets go of rows that it may still meet.
         """
         state: Commit | None = self._runner.last
@@ -91,11 +93,13 @@ class RunningJoin:
                 name: {
                     **gate.counts,
                     "stored": sum(file.rows for file in files[name]),
+                    "let_go": let_go_of(state, name),
                     "rows_per_s": rate(progress, partial(_rows_of, name)),
                     "watermark": readable(gate.watermark_us),
                 }
                 for name, gate in gates.items()
             },
+            "memory": None if state is None else memory_of(state),
             "held_back_by": held_back_by({name: gate.watermark_us for name, gate in gates.items()}),
             "segments": sum(map(len, files.values())),
             "bytes": sum(file.bytes for held in files.values() for file in held),

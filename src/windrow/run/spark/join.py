@@ -33,6 +33,7 @@ from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
+from windrow.run.keeper import with_memory
 from windrow.run.options import settings_of
 from windrow.run.program import Keep, kept_columns
 from windrow.run.spark.aside import Aside
@@ -88,6 +89,7 @@ class SparkJoin(Join):
         throttle: float | Literal["auto"] | None = None,
         shed: str = "drop",
         control: ControlSettings | None = None,
+        memory: str | int | None = None,
     ) -> RunningJoin:
         """Start the join. `state` is where windows and commits are, by default below the checkpoint; `trigger` a span
         or "available now"; `name` what Spark shows; `slices` the number of parts probed side by side (by default
@@ -96,7 +98,8 @@ class SparkJoin(Join):
         how far ahead of the clock a row may be (None: any); `set_aside` a folder for rows that were late or bad;
         `most_rows` how many rows are joined at a time: a larger batch runs in parts; `throttle` the share of the full
         work to do, "auto" for as much as there is time for, None for all; `shed` what becomes of the rest ("drop": it
-        is left out); `control` how, in detail.
+        is left out); `control` how, in detail; `memory` how much the windows may take after each batch, segments and
+        their indexes, such as "500MB": beyond it the rows that promise least are let go, and counted.
         """
         spec = results_only(self.spec())
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
@@ -125,7 +128,7 @@ class SparkJoin(Join):
             sink=into.deliver,
             aside=None if set_aside is None else Aside(open_storage(str(set_aside))),
             keep=keep,
-            control=settings,
+            control=with_memory(settings, memory, spec),
             costs=REFERENCE if settings is None else calibrated() or REFERENCE,
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
             most_rows=most_rows,

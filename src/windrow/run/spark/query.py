@@ -45,6 +45,7 @@ from windrow.run.spark import messages, worker
 from windrow.run.spark.aside import Aside
 from windrow.run.spark.described import described
 from windrow.run.spark.journal import Journal, is_done
+from windrow.run.spark.keeping import Keeping, upkeep_of, within
 from windrow.run.spark.lanes import Arrived, Feed
 from windrow.run.spark.messages import Message
 from windrow.run.spark.question import check_same, question_of
@@ -52,8 +53,9 @@ from windrow.run.spark.results import Output, Results
 from windrow.run.spark.sending import stored
 from windrow.run.spark.state import Commit, Gate, Live
 from windrow.run.spark.steering import Steering
+from windrow.run.spark.thinning import Thinning
 from windrow.run.spark.told import Told
-from windrow.run.spark.upkeep import after_batch, merges_of
+from windrow.run.spark.upkeep import after_batch
 from windrow.run.warm import warm
 from windrow.store.storage import Storage
 
@@ -107,6 +109,8 @@ class BatchRunner:
         self.setting = setting
         self._take_plan(setting.plan)
         self.steering = Steering(setting.spec, self.plan, setting.control, setting.costs, setting.pace)
+        controller = self.steering.controller
+        self.keeping = Keeping.of(setting.spec, setting.control, controller, self.program.indexes)
         self.question = question_of(self.program)
         self.journal = Journal(setting.storage)
         self.events = EventLog(setting.storage)
@@ -135,6 +139,8 @@ class BatchRunner:
             return
         watch = Stopwatch()
         self.steering.begin()
+        if self.keeping is not None:
+            self.keeping.restore(self._state.memory)
         if not self._is_warm:
             with watch.phase("compile"):
                 self._warm(spark.sparkContext)
@@ -147,6 +153,7 @@ class BatchRunner:
             with watch.phase("plan"):
                 plan = self._planned(batch, frame, arrived)
             told, entry, live = self._joined(frame, batch, plan, watch)
+            live = within(self.keeping, plan, arrived.rows, told, entry, self._state.live, live)
         finally:
             frame.unpersist()
         with watch.phase("sink"), described(spark.sparkContext, batch, "results to the sink"):
@@ -172,6 +179,7 @@ class BatchRunner:
             "parts": len(plan["cuts"]) + 1,
             "work_s": told.seconds,
             "throttle": plan["shedding"]["throttle"],
+            "let_go": 0 if self.keeping is None else self.keeping.let_go - self.keeping.let_go_before,
             **watch.seconds,
         })  # fmt: skip
 
@@ -222,8 +230,8 @@ class BatchRunner:
                 "order": self._order(arrived.rows, batch),
                 "tasks": 1 if small else self.plan.slices.count,
                 "cuts": self._cuts(frame, taken),
-                "merges": merges_of(last.live, self.setting.spec),
                 "shedding": self.steering.decide(now_us / 1e6).to_values(),
+                **upkeep_of(self.keeping, last.live, self.setting.spec, arrived.rows),
             }
             plan = self.journal.write_plan(batch, plan)
         self.steering.follow(Shedding.from_values(plan["shedding"]))
@@ -274,6 +282,7 @@ class BatchRunner:
             shedding=self.steering.shedding,
             bins=self.steering.bins,
             kernels=self._kernels,
+            thinning=Thinning.from_values(plan.get("memory")),
         )
 
     @property
@@ -348,14 +357,16 @@ class BatchRunner:
         """Take in what tasks tell: results to `told`, counts to the entrances; the segments that are live now."""
         kept = told.take_in(rows, entry, job.now_us)
         entry.advance(job.now_us)
-        after, dying = after_batch(replace(self._state, live=live), kept, entry.expiry)
+        gone = job.thinning.dying if job.thinning is not None else frozenset()
+        after, dying = after_batch(replace(self._state, live=live), kept, entry.expiry, gone)
         told.dying.update(dying)
         return after
 
     def _tell(self, entry: Entry, watch: Stopwatch) -> None:
         """Write the event of the batch that was observed last."""
         if self.steering.observation is not None:
-            plan = replace(self.plan, shedding=self.steering.shedding)
+            kept = () if self.keeping is None else self.keeping.spans
+            plan = replace(self.plan, shedding=self.steering.shedding, kept=kept)
             counts = {name: gate.counts for name, gate in entry.gates.items()}
             durations_s = {name.removesuffix("_s"): seconds for name, seconds in watch.seconds.items()}
             done, controller = self.steering.observation, self.steering.controller
@@ -381,6 +392,7 @@ class BatchRunner:
             tuple(sorted(told.dying)),
             slices=asdict(self.plan.slices),
             controller=self.steering.to_values(),
+            memory=None if self.keeping is None else self.keeping.to_values(),
         )
         for name, gate in entry.gates.items():
             for rows in gate.waiting[:1]:

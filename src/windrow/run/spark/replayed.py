@@ -23,6 +23,7 @@ from windrow.plan.calibration import calibrated
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.work import REFERENCE
 from windrow.query.builder import Join
+from windrow.run.keeper import with_memory
 from windrow.run.options import settings_of
 from windrow.run.spark.aside import BECAUSE, Aside
 from windrow.run.spark.blobs import Blobs
@@ -43,7 +44,7 @@ ASIDE = "set-aside"
 """The folder of the rows that were set aside."""
 
 
-def start_recorded(
+def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
     spark: SparkSession,
     query: Join,
     recordings: Recordings,
@@ -53,11 +54,13 @@ def start_recorded(
     methods: Collection[str] | None = None,
     throttle: float | Literal["auto"] | None = None,
     set_aside: bool = False,
+    memory: str | int | None = None,
 ) -> RunningJoin:
     """Start a join over recordings; it ends when they do, and `results_of` the checkpoint are its results.
 
     `query` is bound to the schemas of the recordings; `throttle` is the share of the full work to do, "auto" for as
-    much as there is time for at the recordings' pace; `set_aside` keeps late and bad rows for `aside_of`.
+    much as there is time for at the recordings' pace; `set_aside` keeps late and bad rows for `aside_of`; `memory` is
+    how much the windows may take after each batch.
     """
     register(spark)
     spec = results_only(query.spec())
@@ -78,7 +81,7 @@ def start_recorded(
         sink=into.deliver,
         aside=Aside(open_storage(f"{checkpoint}/{ASIDE}")) if set_aside else None,
         max_ahead_us=None,
-        control=control,
+        control=with_memory(control, memory, spec),
         costs=REFERENCE if control is None else calibrated() or REFERENCE,
         pace=recordings.pace or 1.0,
     )

@@ -57,6 +57,7 @@ class Sender:
             portion = portion_of(self.program, name, number, self.shedding)
             page = self.clerk.page(path_name(name, portion.alternative), portion.sampled)
             page.set_out(part)
+            page.exposes(part, {each.name: each.window.rows is not None for each in self.program.spec.streams})
             for step, target in enumerate(page.targets if page.bins else ()):
                 page.behind[step] += self._newer(name, target, part)
             yield from self.sent(name, number, 0, part)

@@ -4,7 +4,7 @@
     gates       of each stream: newest event time, watermark, when it was heard last, counters
     question    what has to stay the same (`windrow.run.spark.question`)
     query, run  Spark's id of the query, which stays, and of the run, which a restart changes
-    slices, controller, ledger, outputs      values in JSON that others read and write
+    slices, controller, memory, ledger, outputs      values in JSON that others read and write
 
 As text a commit is whole, or says only how its live segments differ from those of an earlier, whole one.
 """
@@ -20,7 +20,7 @@ from windrow.errors import StateError
 from windrow.run.spark.question import Question
 from windrow.store.files import SegmentFile
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 Live = Mapping[int, Mapping[str, tuple[SegmentFile, ...]]]
 """The segments of each slice and stream."""
@@ -56,6 +56,7 @@ class Commit:
     dying: tuple[str, ...] = ()
     slices: Any = None
     controller: Any = None
+    memory: Any = None
     ledger: Any = None
     outputs: tuple[Mapping[str, Any], ...] = ()
 
@@ -172,6 +173,7 @@ def _commit(fields: dict[str, Any], base: Commit | None) -> Commit:
         dying=tuple(map(str, fields["dying"])),
         slices=fields["slices"],
         controller=fields["controller"],
+        memory=fields["memory"],
         ledger=fields["ledger"],
         outputs=tuple(dict(each) for each in fields["outputs"]),
     )

@@ -35,6 +35,7 @@ class Told:
     seconds: float = 0.0
     work: list[Joined] = field(default_factory=list)
     merged: int = 0
+    kept: list[Kept] = field(default_factory=list)
     dying: set[str] = field(default_factory=set)
 
     def take_in(self, rows: Sequence[Row], entry: Entry, now_us: int) -> list[Kept]:
@@ -59,9 +60,16 @@ class Told:
                 self.aside.setdefault(row["path"], []).extend(ResultFile(**file) for file in value["aside"])
             elif kind == KEPT:
                 file, replaces = SegmentFile.from_fields(value["file"]), tuple(value["replaces"])
-                kept.append(Kept(row["slice"], row["path"], file, replaces))
+                facts = {name: fact for name, fact in value.items() if name not in ("file", "replaces")}
+                kept.append(Kept(row["slice"], row["path"], file, replaces, facts))
                 self.merged += file.rows if replaces else 0
+        self.kept += kept
         return kept
+
+    @property
+    def lost(self) -> float:
+        """About how many results were missed because rows were let go for memory."""
+        return sum(tally.lost for did in self.work for held in (did.sampled, did.others) for tally in held.values())
 
     def observation(
         self, batch: int, now_us: int, busy_s: float, last: Commit, entry: Entry, live: Live

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import compress
-from typing import NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 from windrow.query.spec import QuerySpec
 from windrow.run.spark.state import Commit, Live
@@ -19,24 +20,27 @@ from windrow.store.files import SegmentFile
 from windrow.store.tiers import Extent, groups, limits_of
 
 SPAN_SHARE = 8
+LIMITED_SHARE = 16
+"""Under a memory limit segments are rewritten, so they are shorter."""
 
 Merges: TypeAlias = dict[int, dict[str, list[list[str]]]]
 """For each slice and stream the groups of segments to merge, by name; as it is, it can be a part of a plan."""
 
 
 class Kept(NamedTuple):
-    """A segment that a task wrote, and the names of those it takes the place of."""
+    """A segment that a task wrote, the names of those it takes the place of, and what else is told of it."""
 
     place: int
     stream: str
     file: SegmentFile
     replaces: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
-def merges_of(live: Live, spec: QuerySpec) -> Merges:
-    """The merges to make in the next batch."""
+def merges_of(live: Live, spec: QuerySpec, share: int = SPAN_SHARE) -> Merges:
+    """The merges to make in the next batch; none spans more than a `share`-th of the window."""
     lateness_us = max(stream.lateness_us for stream in spec.streams)
-    limits = {stream.name: limits_of(stream.window, lateness_us, SPAN_SHARE) for stream in spec.streams}
+    limits = {stream.name: limits_of(stream.window, lateness_us, share) for stream in spec.streams}
     merges: Merges = {}
     for place, streams in live.items():
         for name, files in streams.items():
@@ -47,15 +51,19 @@ def merges_of(live: Live, spec: QuerySpec) -> Merges:
 
 
 def after_batch(
-    last: Commit, kept: Iterable[Kept], expiry: Mapping[str, tuple[int, int]] | Callable[[str], tuple[int, int]]
+    last: Commit,
+    kept: Iterable[Kept],
+    expiry: Mapping[str, tuple[int, int]] | Callable[[str], tuple[int, int]],
+    gone: frozenset[str] = frozenset(),
 ) -> tuple[Live, tuple[str, ...]]:
     """The live segments after a batch, and the objects nobody needs behind it.
 
-    `expiry` gives for a stream from when on its rows are needed, by event time and by row number (`Entry.expiry`).
+    `expiry` gives for a stream from when on its rows are needed, by event time and by row number (`Entry.expiry`);
+    segments that are `gone` go all the same.
     """
-    replaced: set[str] = set()
+    replaced: set[str] = set(gone)
     everything = {place: {name: list(files) for name, files in streams.items()} for place, streams in last.live.items()}
-    for place, name, file, replaces in kept:
+    for place, name, file, replaces, _ in kept:
         everything.setdefault(place, {}).setdefault(name, []).append(file)
         replaced.update(replaces)
     live: dict[int, dict[str, tuple[SegmentFile, ...]]] = {}

@@ -42,6 +42,7 @@ from windrow.run.spark.results import Output, ResultFile, write_results
 from windrow.run.spark.segments import cached_segment, retain_segments, write_with_indexes
 from windrow.run.spark.sending import Sender, by_home
 from windrow.run.spark.state import Live, each_file
+from windrow.run.spark.thinning import Thinning, told_of
 from windrow.store import codec
 from windrow.store.files import SegmentFile
 from windrow.store.segment import Segment, merge
@@ -100,6 +101,7 @@ class Job:
     shedding: Shedding = ALL
     bins: Mapping[str, tuple[Bins, ...]] = field(default_factory=dict)
     kernels: Kernels | None = None
+    thinning: Thinning | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -326,23 +328,41 @@ def _settled(job: Job, program: Program, fresh: Mapping[str, Segment], attempt: 
 
 
 def _kept(job: Job, program: Program, place: int, fresh: Mapping[str, Segment], attempt: str) -> Iterator[Message]:
-    """Write the slice's new rows of each stream as a segment, and the merges the plan asks for."""
+    """Write the slice's new rows of each stream as a segment, and the merges the plan asks for; under a memory limit
+    these leave behind what is let go.
+    """
     for name in job.names:
         base = segment_name(job.batch, place, name, job.run, f"{attempt}.{job.part}")
         if name in fresh:
             yield _written(job, program, place, base, name, fresh[name], ())
         for count, group in enumerate(job.merges.get(place, {}).get(name, ())):
             held = {file.name: file for file in job.live[place][name]}
-            merged = merge([_read(job, program, name, held[member]) for member in group], NEVER_US)
-            yield _written(job, program, place, f"{base}-merge{count}", name, merged, group)
+            members = [_read(job, program, name, held[member]) for member in group]
+            merged, let_go = members[0] if len(members) == 1 else merge(members, NEVER_US), 0
+            if job.thinning is not None:
+                merged, let_go = job.thinning.thinned(job.spec.stream(name).window, name, merged)
+            yield _written(job, program, place, f"{base}-merge{count}", name, merged, group, let_go)
 
 
 def _written(
-    job: Job, program: Program, place: int, base: str, name: str, segment: Segment, replaces: tuple[str, ...]
+    job: Job,
+    program: Program,
+    place: int,
+    base: str,
+    name: str,
+    segment: Segment,
+    replaces: tuple[str, ...],
+    let_go: int = 0,
 ) -> Message:
     """A segment in its file, and the message that makes it known."""
     file = write_with_indexes(job.storage, base, segment, program.indexes[name])
-    return Message(place, KEPT, name, len(segment), _json({"file": file.to_fields(), "replaces": replaces}))
+    facts: dict[str, object] = {"file": file.to_fields(), "replaces": replaces}
+    if job.thinning is not None and replaces:
+        facts["let_go"] = let_go
+    elif job.thinning is not None:
+        window, size = job.spec.stream(name).window, codec.to_batch(segment).nbytes
+        facts.update(told_of(window, name, segment, file, size))
+    return Message(place, KEPT, name, len(segment), _json(facts))
 
 
 def _extended(
@@ -393,7 +413,7 @@ def sender_of(job: Job, program: Program) -> Sender:
 
 def clerk_of(job: Job, program: Program) -> Clerk:
     """Who takes notes on what a task does."""
-    return Clerk(program.plan.paths, job.bins, job.shedding)
+    return Clerk(program.plan.paths, job.bins, job.shedding, None if job.thinning is None else job.thinning.retained)
 
 
 def noted(clerk: Clerk) -> Message:
