@@ -297,7 +297,12 @@ def check_kind(given: OnSpark, spark: SparkSession, folder: Path) -> int:
     return check_on_spark(query, asking, pushed, given, folder / "checkpoint").total()
 
 
-@pytest.mark.parametrize("name", EVERY)
+QUICK = ("a band sliced by its value, by slice", "three streams sliced by hash, in one task")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in EVERY]
+)
 def test_queries_of_every_kind_on_spark(name: str, spark: SparkSession, tmp_path: Path) -> None:
     assert check_kind(EVERY[name], spark, tmp_path) > 50
 
