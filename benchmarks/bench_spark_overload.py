@@ -3,8 +3,9 @@
     exact, slow streams ──▶ what a second of them takes ──▶ the rate at which the full join would take `TIMES` too long
     ──▶ throttled by harvesting, then by random dropping, at that rate: durations, results, memory
 
-The condition is one that no index serves, so that search is what the time goes into; comparing grows with the square of
-the rate. Both ways have the same controller; they differ in what is left out.
+The condition is one that no index serves, and few pairs pass it, so that search is what the time goes into (where it
+goes into results, nobody finds more of them with less work); comparing grows with the square of the rate. Both ways
+have the same controller; they differ in what is left out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DESCRIPTION = (
     "Three streams on Spark in real time, at four times what can be joined in full: harvesting, random dropping"
 )
 QUESTION = """SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id FROM a, b, c
-    WHERE (a.x - b.x) * (a.x - b.x) <= 0.01 AND (b.x - c.x) * (b.x - c.x) <= 0.01
+    WHERE (a.x - b.x) * (a.x - b.x) <= 0.0001 AND (b.x - c.x) * (b.x - c.x) <= 0.0001
     WINDOW 20 SECONDS LATENESS 1 SECONDS"""
 LAGS_S, NOISE = (0.0, 5.0, 15.0), (2.0, 2.0, 50.0)
 TIMES = 4.0
