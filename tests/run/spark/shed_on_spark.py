@@ -12,13 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import windrow
-from tests.oracle.arrivals import batches, in_time
-from tests.oracle.duck import difference, question, rows_of
-from tests.oracle.tables import table_of
+from tests.oracle.duck import difference, rows_of
 from tests.run.spark import batched
 from tests.run.spark.batched import Collected
 from tests.run.spark.played import Rows
-from tests.run.spark.test_against_duckdb import LEAST_BATCHES, LITTLE, OnSpark, in_full, on_spark
+from tests.run.spark.test_against_duckdb import LEAST_BATCHES, LITTLE, OnSpark, brought, on_spark
 from windrow.control.controller import ControlSettings
 from windrow.plan.shedding import Shedding
 from windrow.query.builder import Join
@@ -33,13 +31,8 @@ THROTTLE = 0.3
 
 def check_throttled(given: OnSpark, spark: SparkSession, folder: Path) -> int:
     """Run a query with less than all of the work; how many results it has."""
-    asking = question(given.text)
-    reads = dict.fromkeys(source.reads for source in asking.sources)
-    tables = {read: batched.delivered(table_of(110, seed, span=90, null_times=True)) for seed, read in enumerate(reads)}
-    arrivals = in_time(tables, jitter_us=6_000_000, seed=1)
-    pushed = in_full(batches(tables, arrivals, len(arrivals) // LEAST_BATCHES), tables)
+    _, tables, pushed = brought(given, folder / "in")
     schemas = {read: table.schema for read, table in tables.items()}
-    batched.lay_out(folder / "in", pushed, schemas)
     sink, checkpoint = Collected(), folder / "checkpoint"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_query, "ONE_TASK_SECONDS", LITTLE[given.hops]())

@@ -284,16 +284,21 @@ def in_full(parts: Iterable[dict[str, pa.Table]], tables: Mapping[str, pa.Table]
     return [{name: part.get(name, table.slice(0, 0)) for name, table in tables.items()} for part in parts]
 
 
-def check_kind(given: OnSpark, spark: SparkSession, folder: Path) -> int:
-    """A query over rows out of order, in enough batches, against DuckDB's; how many results it has."""
+def brought(given: OnSpark, folder: Path) -> tuple[Question, dict[str, pa.Table], list[dict[str, pa.Table]]]:
+    """A query's rows, out of order, in enough batches, laid out in a folder: what is asked, the rows, the batches."""
     asking = question(given.text)
     reads = dict.fromkeys(source.reads for source in asking.sources)
     tables = {read: batched.delivered(table_of(110, seed, span=90, null_times=True)) for seed, read in enumerate(reads)}
     arrivals = in_time(tables, jitter_us=6_000_000, seed=1)
     pushed = in_full(batches(tables, arrivals, len(arrivals) // LEAST_BATCHES), tables)
-    schemas = {read: table.schema for read, table in tables.items()}
-    batched.lay_out(folder / "in", pushed, schemas)
-    query = on_spark(spark, given.text, folder / "in", schemas)
+    batched.lay_out(folder, pushed, {read: table.schema for read, table in tables.items()})
+    return asking, tables, pushed
+
+
+def check_kind(given: OnSpark, spark: SparkSession, folder: Path) -> int:
+    """A query over rows out of order, in enough batches, against DuckDB's; how many results it has."""
+    asking, tables, pushed = brought(given, folder / "in")
+    query = on_spark(spark, given.text, folder / "in", {read: table.schema for read, table in tables.items()})
     return check_on_spark(query, asking, pushed, given, folder / "checkpoint").total()
 
 
