@@ -14,8 +14,7 @@ import windrow
 from windrow.cli.output import SetAsideFiles
 from windrow.cli.progress import tracked
 from windrow.cli.question import Asked
-from windrow.plan.calibration import calibrated
-from windrow.plan.work import REFERENCE
+from windrow.plan.calibration import first_guess
 from windrow.run.local import LocalJoin
 from windrow.run.report import Report
 from windrow.streams.replay import Replay
@@ -41,7 +40,7 @@ def run_here(
             throttle=asked.throttle,
             shed=asked.shed,
             repair=asked.repair,
-            costs=REFERENCE if asked.throttle is None else calibrated() or REFERENCE,
+            costs=first_guess(asked.throttle is not None),
             charge=None if pace is None else lambda done: done.slowed(pace),
         )
         replay = Replay(question.read(), batch_us=asked.batch_us, as_arrived=asked.as_arrived)

@@ -15,7 +15,7 @@ import platform
 from pathlib import Path
 
 from windrow.errors import PlanError, SourceError, StateError
-from windrow.plan.work import WorkCosts
+from windrow.plan.work import REFERENCE, WorkCosts
 
 FORMAT_VERSION = 1
 _AGAIN = "measure again with windrow calibrate"
@@ -42,6 +42,13 @@ def calibrated() -> WorkCosts | None:
     raise StateError(
         f"the calibration has format version {version}, this is {FORMAT_VERSION}", place=str(path), hint=_AGAIN
     )
+
+
+def first_guess(controlled: bool) -> WorkCosts:
+    """What a join that is `controlled` takes work to cost until it has learned better: as measured on this machine, or
+    the built-in table. Others need no costs, and do not look for them.
+    """
+    return (calibrated() if controlled else None) or REFERENCE
 
 
 def store(costs: WorkCosts) -> Path:

@@ -26,9 +26,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow.control.controller import ControlSettings
 from windrow.errors import UsageError
-from windrow.plan.calibration import calibrated
+from windrow.plan.calibration import first_guess
 from windrow.plan.order import plan_query, with_alternatives
-from windrow.plan.work import REFERENCE
 from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
@@ -129,7 +128,7 @@ class SparkJoin(Join):
             aside=None if set_aside is None else Aside(open_storage(str(set_aside))),
             keep=keep,
             control=with_memory(settings, memory, spec),
-            costs=REFERENCE if settings is None else calibrated() or REFERENCE,
+            costs=first_guess(settings is not None),
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
             most_rows=most_rows,
         )

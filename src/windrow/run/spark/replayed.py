@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from windrow.plan.calibration import calibrated
+from windrow.plan.calibration import first_guess
 from windrow.plan.order import plan_query, with_alternatives
-from windrow.plan.work import REFERENCE
 from windrow.query.builder import Join
 from windrow.run.keeper import with_memory
 from windrow.run.options import settings_of
@@ -82,7 +81,7 @@ def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
         aside=Aside(open_storage(f"{checkpoint}/{ASIDE}")) if set_aside else None,
         max_ahead_us=None,
         control=with_memory(control, memory, spec),
-        costs=REFERENCE if control is None else calibrated() or REFERENCE,
+        costs=first_guess(control is not None),
         pace=recordings.pace or 1.0,
     )
     return launch(frame, setting, into, checkpoint=checkpoint, trigger=AVAILABLE_NOW, name="windrow")
