@@ -220,7 +220,7 @@ def job_of(played: Played, **changed: Any) -> Job:
         "last": False,
         "merges": {},
     }
-    return replace(runner._job(0, 0, (None, None), plan, runner._entrance(0), {}), **changed)
+    return replace(runner._job(0, 0, (None, None), plan, runner._entrance(), {}), **changed)
 
 
 def sent_by(played: Played, pushed: Mapping[str, pa.Table]) -> list[Message]:
