@@ -31,7 +31,8 @@ import pyspark
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from windrow.run.spark import worker
+from windrow.run.spark import windows, worker
+from windrow.run.spark.job import Attempt, Job
 
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
 HOSTS = ("127.0.0.2", "127.0.0.3")
@@ -121,7 +122,7 @@ def troubled_hop(folder: str, fault: str) -> Callable[..., Any]:
     """Tasks of a hop that lag, or die."""
     original = worker.hop
 
-    def hop(job: worker.Job, number: int, attempt: worker.Attempt) -> Any:
+    def hop(job: Job, number: int, attempt: Attempt) -> Any:
         task = original(job, number, attempt)
 
         def troubled(batches: Any) -> Any:
@@ -150,15 +151,15 @@ def lag(until: Path) -> None:
 
 def die_once_written(folder: str, fault: str, batch: int) -> None:
     """Let the next segment that this process writes be the end of a process; once a batch."""
-    written = worker._written
+    written = windows.write
 
-    def write_and_die(job: worker.Job, *arguments: Any) -> Any:
+    def write_and_die(job: Job, *arguments: Any) -> Any:
         message = written(job, *arguments)
         if job.batch == batch and note(folder, fault, batch, 0):
             FAULTS[fault]()
         return message
 
-    setattr(worker, "_written", write_and_die)  # noqa: B010 - mypy lets no function be replaced
+    setattr(windows, "write", write_and_die)  # noqa: B010 - mypy lets no function be replaced
 
 
 def main(folder: str, name: str, fault: str, how: str = "exact") -> None:

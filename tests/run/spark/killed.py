@@ -22,7 +22,8 @@ from pyspark.sql import SparkSession
 
 import windrow
 from tests.store.object_store import object_storage
-from windrow.run.spark import query, worker
+from windrow.run.spark import query, windows, worker
+from windrow.run.spark.job import Attempt, Job
 from windrow.run.spark.publish import FolderSink
 from windrow.run.spark.query import BatchRunner
 from windrow.store.storage import LocalStorage, Storage
@@ -96,20 +97,20 @@ def dying_hop(folder: str, due: int, driver: int) -> Callable[..., Any]:
     """Tasks of a hop that kill the driver program as soon as they have written a segment of a batch."""
     original = worker.hop
 
-    def hop(job: worker.Job, number: int, attempt: worker.Attempt) -> Any:
+    def hop(job: Job, number: int, attempt: Attempt) -> Any:
         task = original(job, number, attempt)
         if job.batch != due or number != 0:
             return task
 
         def dying(batches: Any) -> Any:
-            written = worker._written
+            written = windows.write
 
             def write_and_die(*arguments: Any) -> Any:
                 message = written(*arguments)
                 strike(folder, IN_HOP_1, driver)
                 return message
 
-            setattr(worker, "_written", write_and_die)  # noqa: B010
+            setattr(windows, "write", write_and_die)  # noqa: B010
             return task(batches)
 
         return dying

@@ -31,11 +31,12 @@ from windrow.plan.order import plan_query
 from windrow.query.builder import Join
 from windrow.query.spec import QuerySpec
 from windrow.run.program import Keep, kept_columns
-from windrow.run.spark import keeping, messages, query, worker
+from windrow.run.spark import job, keeping, messages, query
 from windrow.run.spark.blobs import LAST, Blob, Blobs, blob_batch, blobs_of
 from windrow.run.spark.lanes import CLOCK, STREAM, Arrived, Lanes
-from windrow.run.spark.query import MOST_ROWS, BatchRunner, Setting
+from windrow.run.spark.query import BatchRunner
 from windrow.run.spark.results import Output, Results, read_results
+from windrow.run.spark.setting import MOST_ROWS, Setting
 from windrow.run.spark.state import Commit, Live, each_file
 from windrow.run.spark.upkeep import SPAN_SHARE, Merges
 from windrow.store import codec
@@ -175,7 +176,7 @@ _running: dict[str, tuple[int, str]] = {}
 
 
 def attempt_of() -> tuple[int, str]:
-    """Who the task is that runs now, as `worker.attempt_of` says it."""
+    """Who the task is that runs now, as `job.attempt_of` says it."""
     return _running["task"]
 
 
@@ -276,7 +277,7 @@ class Played:
     def run(self, batch: int, pushed: Mapping[str, pa.Table], last: bool = False) -> Rows:
         """One micro-batch: the rows the sink gets; `last` (in blobs) says that no input follows."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(worker, "attempt_of", attempt_of)
+            patch.setattr(job, "attempt_of", attempt_of)
             patch.setattr(query, "ONE_TASK_SECONDS", -1.0 if self.way.hops else float("inf"))
             if self.way.fan_in is not None:
                 patch.setattr(keeping, "merges_of", self._merges_of)

@@ -23,7 +23,8 @@ from tests.run.spark.played import Played, PlayedSpark, Rows, Way
 from windrow.errors import StateError
 from windrow.query.builder import Join
 from windrow.run.spark import query as driver_program
-from windrow.run.spark import worker
+from windrow.run.spark import windows, worker
+from windrow.run.spark.job import Job
 from windrow.run.spark.journal import Journal
 from windrow.run.spark.query import BatchRunner
 from windrow.run.spark.results import Results
@@ -99,7 +100,7 @@ def crash_in(place: Any, name: str, when: str) -> Iterator[list[str]]:
 
 POINTS: dict[str, tuple[Any, str, str]] = {
     "the plan is written": (BatchRunner, "_joined", "before"),
-    "a segment is written": (worker, "_written", "after"),
+    "a segment is written": (windows, "write", "after"),
     "results are staged": (worker, "write_results", "after"),
     "the tasks have told": (BatchRunner, "_settled", "before"),
     "the sink has the results": (BatchRunner, "_commit", "before"),
@@ -138,7 +139,7 @@ def test_what_a_batch_runs_by_is_written_before_and_used_again(tmp_path: Path) -
     times = iter(range(100, 1000, 100))
     way = Way(2, policy="output_rate", fan_in=2)
     played = Played(asked(), tmp_path, way, clock=lambda: float(next(times)))
-    jobs: list[worker.Job] = []
+    jobs: list[Job] = []
     for batch in range(5):
         with crash_in(BatchRunner, "_settled", "before"), recorded(jobs), pytest.raises(CrashError):
             played.run(batch, PUSHED[batch])
@@ -156,11 +157,11 @@ def test_what_a_batch_runs_by_is_written_before_and_used_again(tmp_path: Path) -
 
 
 @contextmanager
-def recorded(jobs: list[worker.Job]) -> Iterator[None]:
+def recorded(jobs: list[Job]) -> Iterator[None]:
     """Note the jobs that run."""
     original = BatchRunner._ran
 
-    def noting(self: BatchRunner, frame: Any, job: worker.Job, entry: Any) -> Any:
+    def noting(self: BatchRunner, frame: Any, job: Job, entry: Any) -> Any:
         jobs.append(job)
         return original(self, frame, job, entry)
 

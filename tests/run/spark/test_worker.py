@@ -22,7 +22,8 @@ from tests.oracle.tables import table_of
 from tests.run.spark.played import Played, PlayedSpark, Rows, Way
 from windrow.query.builder import Join
 from windrow.run.admit import Counts
-from windrow.run.spark import worker
+from windrow.run.spark import job as jobs
+from windrow.run.spark.job import Job
 from windrow.run.spark.messages import DONE, KEPT, NOTED, PROBE, STORE, Message
 from windrow.run.spark.results import Output, ResultFile
 from windrow.run.spark.worker import enter, hop, whole
@@ -209,7 +210,7 @@ def pairs(rows: pa.Table, key: str) -> Iterable[tuple[Any, Any]]:
     return zip(rows[key].to_pylist(), rows["f64"].to_pylist(), strict=True)
 
 
-def job_of(played: Played, **changed: Any) -> worker.Job:
+def job_of(played: Played, **changed: Any) -> Job:
     """The job of the first batch."""
     runner = played.runner
     plan: dict[str, Any] = {
@@ -219,7 +220,7 @@ def job_of(played: Played, **changed: Any) -> worker.Job:
         "last": False,
         "merges": {},
     }
-    return replace(runner._job(0, 0, (None, None), plan, runner._entrance(0), {}), **changed)
+    return replace(runner._job(0, 0, (None, None), plan, runner._entrance(), {}), **changed)
 
 
 def sent_by(played: Played, pushed: Mapping[str, pa.Table]) -> list[Message]:
@@ -292,16 +293,16 @@ def test_rows_that_do_not_enter_are_set_aside_in_files(hops: bool, tmp_path: Pat
 
 
 def test_an_attempt_outside_of_spark_has_a_name() -> None:
-    assert worker.attempt_of() == (0, "local")
+    assert jobs.attempt_of() == (0, "local")
 
 
 def test_the_garbage_collector_is_spared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    monkeypatch.setattr(worker, "_spared", False)
+    monkeypatch.setattr(jobs, "_spared", False)
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
-    worker.spare_collector()
-    worker.spare_collector()
+    jobs.spare_collector()
+    jobs.spare_collector()
     assert calls == ["collect", "freeze"]
 
 

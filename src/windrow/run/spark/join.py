@@ -40,8 +40,8 @@ from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.lanes import Lanes, in_lanes
 from windrow.run.spark.launch import launch
 from windrow.run.spark.publish import inside
-from windrow.run.spark.query import MOST_ROWS, Setting
 from windrow.run.spark.results import Output
+from windrow.run.spark.setting import MOST_ROWS, Setting
 from windrow.run.spark.sinks import Format, Function, as_sink
 from windrow.run.spark.sources import register
 from windrow.run.spark.sources.follow import STATE

@@ -16,8 +16,9 @@ from windrow.run.spark.failures import brief
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.journal import Journal
 from windrow.run.spark.publish import FolderSink
-from windrow.run.spark.query import BatchRunner, Setting
+from windrow.run.spark.query import BatchRunner
 from windrow.run.spark.question import check_same
+from windrow.run.spark.setting import Setting
 from windrow.run.spark.sinks import FormatSink, Sink
 from windrow.run.spark.sources.follow import follow
 from windrow.run.spark.turnstile import Turnstile

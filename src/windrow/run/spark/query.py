@@ -8,59 +8,46 @@
 Order of what is written: commit k-1, plan k, segments and staged results of k, sink, commit k, Spark's own commit. If
 commit k exists, batch k is not run again; if it does not, it runs by the plan that was written for it. So a sink that
 is keyed by batch holds each result once, whatever died in between.
-
-In a query with a row window the driver program admits the rows (their order over all streams decides what they count);
-probing is shared out as ever.
 """
 
 from __future__ import annotations
 
 import re
-import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any
 
-import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, Row
 
-from windrow.control.controller import ControlSettings
 from windrow.plan.drivers import Load, Order, order_of_drivers
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import Shedding
 from windrow.plan.slices import Slices
-from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.probe import ship
-from windrow.query.expression import Column
-from windrow.query.spec import QuerySpec
 from windrow.run.admit import Entry
 from windrow.run.events import EventLog, event_of
-from windrow.run.program import Keep, Program
-from windrow.run.spark import messages, worker
-from windrow.run.spark.aside import Aside
 from windrow.run.spark.described import described
+from windrow.run.spark.entrance import gates_of, opened
+from windrow.run.spark.job import Job, Kernels
 from windrow.run.spark.journal import Journal, is_done
 from windrow.run.spark.keeping import Keeping, upkeep_of, within
-from windrow.run.spark.lanes import Arrived, Feed
-from windrow.run.spark.messages import Message
+from windrow.run.spark.lanes import Arrived
 from windrow.run.spark.question import check_same, question_of
-from windrow.run.spark.results import Output, Results
-from windrow.run.spark.sending import stored
-from windrow.run.spark.state import Commit, Gate, Live
+from windrow.run.spark.results import Results
+from windrow.run.spark.setting import Setting
+from windrow.run.spark.spread import run_job, shown
+from windrow.run.spark.state import Commit, Live
 from windrow.run.spark.steering import Steering
+from windrow.run.spark.stopwatch import Stopwatch
 from windrow.run.spark.thinning import Thinning
 from windrow.run.spark.told import Told
 from windrow.run.spark.upkeep import after_batch
 from windrow.run.warm import warm
-from windrow.store.storage import Storage
 
-Sink = Callable[[Results, int], None]
-MOST_ROWS = 2_000_000
 ONE_TASK_SECONDS = 0.3
 """Work up to this runs as one task: sharing it out would take longer than the work."""
 SECONDS_A_ROW = 2e-5
@@ -68,38 +55,6 @@ SECONDS_A_ROW = 2e-5
 REMEMBERED_BATCHES = 100
 SWEEP_EVERY = 256
 """After so many batches what failed attempts left is looked for."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a query on Spark is made of, besides its streams."""
-
-    spec: QuerySpec
-    plan: Plan
-    arrow_types: Mapping[Column, pa.DataType]
-    storage: Storage
-    feed: Feed
-    output: Output
-    sink: Sink
-    max_ahead_us: int | None
-    aside: Aside | None = None
-    keep: Keep = "used"
-    control: ControlSettings | None = None
-    costs: WorkCosts = REFERENCE
-    pace: float = 1.0
-    most_rows: int = MOST_ROWS
-    clock: Callable[[], float] = time.time
-
-    @property
-    def sheds(self) -> bool:
-        """Whether rows are stored with what shedding draws by. Where not all columns are kept it could not be had
-        later, and the throttle may change.
-        """
-        return self.control is not None or self.keep == "used"
-
-    def program(self, plan: Plan) -> Program:
-        """The query made ready under a plan."""
-        return Program(self.spec, plan, dict(self.arrow_types), self.keep, self.sheds)
 
 
 class BatchRunner:
@@ -120,7 +75,7 @@ class BatchRunner:
         self.progress: deque[dict[str, Any]] = deque(maxlen=REMEMBERED_BATCHES)
         self._seconds_a_row = SECONDS_A_ROW
         self._is_warm = False
-        self._kernels: worker.Kernels | None = None
+        self._kernels: Kernels | None = None
 
     def _take_plan(self, plan: Plan) -> None:
         setting = self.setting
@@ -188,18 +143,18 @@ class BatchRunner:
         warm(self.setting.program(self.plan))
         if not re.fullmatch(r"local(\[.*\])?", str(context.master)):
             names, files = ship.packed()
-            self._kernels = worker.Kernels(names, context.broadcast(files))
+            self._kernels = Kernels(names, context.broadcast(files))
         self._is_warm = True
 
     def _joined(
         self, frame: DataFrame, batch: int, plan: Mapping[str, Any], watch: Stopwatch
     ) -> tuple[Told, Entry, Live]:
         """Run the parts of a batch, one after the other; each sees what those before it stored."""
-        told, entry, live = Told(), self._entrance(batch), self._state.live
+        told, entry, live = Told(), self._entrance(), self._state.live
         edges = [None, *plan["cuts"], None]
         for part in range(len(edges) - 1):
             job = self._job(batch, part, (edges[part], edges[part + 1]), plan, entry, live)
-            with watch.phase("join"), described(frame.sparkSession.sparkContext, batch, _shown(job, len(edges) - 1)):
+            with watch.phase("join"), described(frame.sparkSession.sparkContext, batch, shown(job, len(edges) - 1)):
                 rows = self._ran(frame, job, entry) if plan["rows"] or entry.row_windowed else []
             live = self._settled(job, entry, live, rows, told)
         return told, entry, live
@@ -253,9 +208,9 @@ class BatchRunner:
         plan: Mapping[str, Any],
         entry: Entry,
         live: Live,
-    ) -> worker.Job:
+    ) -> Job:
         merges = plan["merges"] if part == 0 else {}
-        return worker.Job(
+        return Job(
             spec=self.setting.spec,
             plan_text=self._plan_text,
             arrow_types=self.setting.arrow_types,
@@ -285,26 +240,6 @@ class BatchRunner:
             thinning=Thinning.from_values(plan.get("memory")),
         )
 
-    @property
-    def _state(self) -> Commit:
-        return self.last or Commit(-1, self.question)
-
-    def _entrance(self, batch: int) -> Entry:
-        """The entrances as the last batch left them."""
-        entry = Entry(self.program, self.setting.max_ahead_us, None)
-        for name, held in self._state.gates.items():
-            gate = entry.gates[name]
-            gate.newest_us, gate.watermark_us = held.newest_us, held.watermark_us
-            gate.heard_us, gate.counted = held.heard_us, held.counted
-            for counted, amount in held.counts.items():
-                setattr(gate.counts, counted, amount)
-            waiting = self.journal.waiting(batch - 1, name, self._columns(name)) if entry.row_windowed else None
-            gate.waiting = [] if waiting is None else [waiting]
-        return entry
-
-    def _columns(self, name: str) -> list[str]:
-        return [column.name for column in self.program.kept[name]]
-
     def _order(self, rows: Mapping[str, int], batch: int) -> Order | None:
         last = self._state
         loads = {
@@ -317,43 +252,17 @@ class BatchRunner:
         }
         return order_of_drivers(self.plan.policy, loads, last.results, batch)
 
-    def _ran(self, frame: DataFrame, job: worker.Job, entry: Entry) -> list[Row]:
-        """Run the job over the packed rows, and return what its tasks tell."""
-        attempt = worker.attempt_of
-        if entry.row_windowed:
-            out = self._admitted_here(frame, job, entry)
-            if job.tasks == 1:
-                out = out.coalesce(1).mapInArrow(worker.whole_of_admitted(job, attempt), messages.SPARK_SCHEMA)
-        else:
-            if job.tasks == 1:
-                out = frame.coalesce(1).mapInArrow(worker.whole(job, attempt), messages.SPARK_SCHEMA)
-            else:
-                out = frame.mapInArrow(worker.enter(job, attempt), messages.SPARK_SCHEMA)
-        if job.tasks > 1:
-            for number in range(len(self.setting.spec.streams) - 1):
-                sliced = (
-                    out.selectExpr(f"slice % {job.tasks} AS task", "*").repartitionById(job.tasks, "task").drop("task")
-                )
-                out = sliced.mapInArrow(worker.hop(job, number, attempt), messages.SPARK_SCHEMA)
-        return list(out.collect())
+    @property
+    def _state(self) -> Commit:
+        return self.last or Commit(-1, self.question)
 
-    def _admitted_here(self, frame: DataFrame, job: worker.Job, entry: Entry) -> DataFrame:
-        """Messages of the rows that row windows let in now, made by the driver program."""
-        pushed: dict[str, list[pa.Table]] = {}
-        for name, table in job.feed.tables(iter(frame.toArrow().to_batches())):
-            pushed.setdefault(name, []).append(table)
-        found: list[Message] = []
-        span = (job.from_us, job.to_us)
-        sender = worker.sender_of(job, self.program)
-        for name, segment in entry.admit(pushed, job.now_us, job.last, span, job.shedding).items():
-            if len(segment):
-                alone = job.tasks == 1
-                found.extend(stored(self.program, name, segment) if alone else sender.placed(name, segment))
-        found.append(worker.noted(sender.clerk))
-        rows = [Row(**{**message._asdict(), "payload": bytearray(message.payload)}) for message in found]
-        return frame.sparkSession.createDataFrame(rows, messages.SPARK_SCHEMA)
+    def _entrance(self) -> Entry:
+        return opened(self.program, self.setting.max_ahead_us, self._state, self.journal)
 
-    def _settled(self, job: worker.Job, entry: Entry, live: Live, rows: Sequence[Row], told: Told) -> Live:
+    def _ran(self, frame: DataFrame, job: Job, entry: Entry) -> list[Row]:
+        return run_job(frame, job, entry, self.program)
+
+    def _settled(self, job: Job, entry: Entry, live: Live, rows: Sequence[Row], told: Told) -> Live:
         """Take in what tasks tell: results to `told`, counts to the entrances; the segments that are live now."""
         kept = told.take_in(rows, entry, job.now_us)
         entry.advance(job.now_us)
@@ -374,10 +283,6 @@ class BatchRunner:
 
     def _commit(self, batch: int, plan: Mapping[str, Any], entry: Entry, live: Live, told: Told) -> None:
         last = self._state
-        gates = {
-            name: Gate(g.newest_us, g.watermark_us, g.heard_us, g.counted, vars(g.counts))
-            for name, g in entry.gates.items()
-        }
         if self.setting.output.storage is self.setting.storage:
             told.dying.update(file.name for file in told.files)
         commit = Commit(
@@ -387,7 +292,7 @@ class BatchRunner:
             self.run_name,
             plan["now_us"],
             last.results + told.results,
-            gates,
+            gates_of(entry),
             live,
             tuple(sorted(told.dying)),
             slices=asdict(self.plan.slices),
@@ -402,34 +307,3 @@ class BatchRunner:
         if batch % SWEEP_EVERY == SWEEP_EVERY - 1:
             self.journal.sweep(commit)
         self.last = commit
-
-
-def _shown(job: worker.Job, parts: int) -> str:
-    """What Spark's UI says of the job of a batch."""
-    hops = len(job.names) - 1
-    part = f"part {job.part + 1} of {parts}, " if parts > 1 else ""
-    if job.tasks == 1:
-        return f"{part}{hops} hops in one task"
-    return f"{part}enter, then {hops} hops over {job.tasks} tasks"
-
-
-class Stopwatch:
-    """Seconds spent in the phases of a batch."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._started = time.perf_counter()
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the batch began."""
-        return time.perf_counter() - self._started
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Count the block towards a phase."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[f"{name}_s"] = self.seconds.get(f"{name}_s", 0.0) + time.perf_counter() - started

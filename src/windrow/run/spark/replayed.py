@@ -30,8 +30,8 @@ from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.join import _arrow_types, results_only
 from windrow.run.spark.launch import AVAILABLE_NOW, launch
 from windrow.run.spark.publish import FolderSink
-from windrow.run.spark.query import Setting
 from windrow.run.spark.results import Output
+from windrow.run.spark.setting import Setting
 from windrow.run.spark.sources import register
 from windrow.run.spark.sources.follow import STATE
 from windrow.run.spark.sources.recorded import Recordings
