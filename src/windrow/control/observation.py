@@ -18,6 +18,7 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 from windrow.control.sample import NO_SAMPLE, Sample, Sketch
+from windrow.control.sift import Sift, added
 
 T = TypeVar("T")
 A = TypeVar("A", "PathTally", Sample, Sketch)
@@ -93,13 +94,15 @@ class Joined:
     """What probing did: for each path (by its name) the rows that were sampled, and all others.
 
     For each driver of which something was left out, `samples` say how much; while the parts of a batch are still being
-    added up, its `sketches` do, which `settled` turns into samples.
+    added up, its `sketches` do, which `settled` turns into samples. `sifts` say for each step of a path which
+    conditions turn pairs away, if anyone watches.
     """
 
     sampled: Mapping[str, PathTally] = field(default_factory=dict)
     others: Mapping[str, PathTally] = field(default_factory=dict)
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
     samples: Mapping[str, Sample] = field(default_factory=dict)
+    sifts: Mapping[str, tuple[Sift, ...]] = field(default_factory=dict)
 
     def __add__(self, other: Joined) -> Joined:
         return Joined(
@@ -107,6 +110,10 @@ class Joined:
             _added(self.others, other.others, NO_PATH),
             _added(self.sketches, other.sketches, Sketch()),
             _added(self.samples, other.samples, NO_SAMPLE),
+            {
+                path: added(self.sifts.get(path, ()), other.sifts.get(path, ()))
+                for path in {**self.sifts, **other.sifts}
+            },
         )
 
     def settled(self) -> Joined:
@@ -126,6 +133,7 @@ class Joined:
             _paths(values["others"]),
             {driver: Sketch.from_values(held) for driver, held in values.get("sketches", {}).items()},
             {driver: Sample.from_values(held) for driver, held in values.get("samples", {}).items()},
+            {path: tuple(map(Sift.from_values, held)) for path, held in values.get("sifts", {}).items()},
         )
 
 

@@ -79,6 +79,10 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if os.environ.get("WINDROW_COMPILE", "1") != "0":
             return self.function(*arguments)
+        return self.interpret(*arguments)
+
+    def interpret(self, *arguments: Any) -> Any:
+        """Run the same code as plain Python."""
         with np.errstate(all="ignore"):
             return self.function.py_func(*arguments)  # type: ignore[attr-defined]
 

@@ -47,9 +47,12 @@ class Frame(Protocol):
 
 
 class Evaluator:
-    """Evaluates expressions; counts overflows and divisions by zero in `faults`."""
+    """Evaluates expressions; counts overflows and divisions by zero in `faults`. An `interpreted` one has no machine
+    code made, which suits a few rows.
+    """
 
-    def __init__(self, functions: Sequence[UserFunction] = ()) -> None:
+    def __init__(self, functions: Sequence[UserFunction] = (), interpreted: bool = False) -> None:
+        self._interpreted = interpreted
         self.functions: Functions = {function.name: function for function in functions}
         self.faults = np.zeros(1, np.int64)
 
@@ -80,7 +83,8 @@ class Evaluator:
         kernel = compile_rows(expression, tuple(sources.items()))
         values = np.empty(len(frame), NUMPY[expression.type.kind])
         valid = np.empty(len(frame), np.bool_)
-        kernel(kernel.inputs(lambda _, leaf: leaves[leaf]), values, valid, self.faults)
+        run = kernel.interpret if self._interpreted else kernel
+        run(kernel.inputs(lambda _, leaf: leaves[leaf]), values, valid, self.faults)
         return Operand(Form.NUMBER, (values,), None if expression.type.is_float or valid.all() else valid)
 
     def _collect(self, node: Expression, frame: Frame, leaves: dict[Expression, Operand]) -> None:

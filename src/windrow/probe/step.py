@@ -214,7 +214,7 @@ class Probing:
             for conjunct in step.arrayed:
                 if len(decided.probe) == 0:
                     break
-                chosen = step.evaluator.is_true(conjunct, _PairFrame(self.frame, segment, decided, step.target))
+                chosen = step.evaluator.is_true(conjunct, PairFrame(self.frame, segment, decided, step.target))
                 decided = Pairs(decided.probe[chosen], decided.row[chosen])
             if len(decided.probe):
                 step.work.matched += len(decided.probe)
@@ -265,7 +265,7 @@ class Probing:
 
 
 @dataclass(frozen=True, slots=True)
-class _PairFrame:
+class PairFrame:
     """Candidate pairs as rows, for conjuncts that are evaluated over arrays."""
 
     frame: Frame

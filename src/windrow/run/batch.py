@@ -180,9 +180,10 @@ def follow(way: Way, number: int, partial: Partial, position: Position) -> Itera
 def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial]:
     """One step: partial rows extended by each matching row of the step's store.
 
-    Its seconds are without those in which indexes are built: they are the price of new rows, not of probes.
+    Its seconds are without those in which indexes are built: they are the price of new rows, not of probes; and without
+    those of whoever watches.
     """
-    started, before, index_s = time.perf_counter(), _candidates(leg), leg.probe.work.index_s
+    started, before, aside_s = time.perf_counter(), _candidates(leg), _aside_s(leg)
     for block in _extensions(leg, partial, position):
         if leg.count is not None:
             leg.count.matches += len(block)
@@ -191,8 +192,14 @@ def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial
         started = time.perf_counter()
     if leg.count is not None:
         leg.count.probes += len(partial)
-        leg.count.seconds += time.perf_counter() - started - (leg.probe.work.index_s - index_s)
+        leg.count.seconds += time.perf_counter() - started - (_aside_s(leg) - aside_s)
         leg.count.candidates += _candidates(leg) - before
+
+
+def _aside_s(leg: Leg) -> float:
+    """Seconds so far that were not spent on probing."""
+    sifter = None if leg.count is None else leg.count.sifter
+    return leg.probe.work.index_s + (0.0 if sifter is None else sifter.seconds)
 
 
 def _candidates(leg: Leg) -> int:
@@ -239,7 +246,10 @@ def _probed(
                 continue
             low, high = _rows_in_reach(clocks)
             if leg.count is not None:
-                leg.count.searched += _pairs(low, high, len(partial), len(segment))
+                within = _pairs(low, high, len(partial), len(segment))
+                leg.count.searched += within
+                if leg.count.sifter is not None:
+                    leg.count.sifter.see(partial, segment, low, high, within)
             for matching in probing.matches(segment, low, high):
                 pairs = position.visible(leg.probe.target, segment, matching, partial)
                 if strata is not None:
@@ -250,6 +260,8 @@ def _probed(
                 if count >= BLOCK_ROWS:
                     yield _extended(partial, view, found)
                     found, count = [], 0
+    if leg.count is not None and leg.count.sifter is not None:
+        leg.count.sifter.end(partial)
     if found:
         yield _extended(partial, view, found)
 

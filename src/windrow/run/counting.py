@@ -16,11 +16,13 @@ import numpy as np
 
 from windrow.control.observation import Joined, PathTally, StepTally
 from windrow.control.sample import Weights
+from windrow.control.sift import Sift
 from windrow.plan.bins import Bins
 from windrow.plan.plan import Path, path_name
 from windrow.plan.shedding import ALL, Portion, Shedding
 from windrow.run.partial import Partial
 from windrow.run.reach import driver_clock
+from windrow.run.sifting import Sifter, Sifters
 from windrow.run.summing import Summing
 from windrow.run.weighing import Scale, member_clock, member_lags, within
 from windrow.store.operand import Array
@@ -53,6 +55,7 @@ class StepCount:
     candidates: int = 0
     matches: int = 0
     seconds: float = 0.0
+    sifter: Sifter | None = None
 
     def tally(self) -> StepTally:
         return StepTally(self.probes, self.searched, self.candidates, self.matches, self.seconds)
@@ -62,7 +65,8 @@ class StepCount:
 class Page:
     """The notes on some rows of a driver; `bins` are those of each step's store. `escapes` are the portions of the
     driver's other rows: where sampled rows find what those would miss. `lost` estimates the results that rows let go
-    for memory would have given. `scale` weighs results where some are left out.
+    for memory would have given. `scale` weighs results where some are left out. One that `learns` also notes what only
+    a controller asks for.
     """
 
     driver: str
@@ -74,6 +78,7 @@ class Page:
     scale: Scale | None = None
     sampled: bool = False
     summing: Summing | None = None
+    learns: bool = True
     drivers: int = 0
     results: int = 0
     missed: float = 0.0
@@ -101,7 +106,7 @@ class Page:
         """Take notes on rows that set out, where the windows they look into are at hand."""
         self.set_out(first)
         self.exposes(first, {name: first.views[name].stream.window.rows is not None for name in self.targets})
-        for step, target in enumerate(self.targets if self.bins else ()):
+        for step, target in enumerate(self.targets if self.bins and self.learns else ()):
             self.behind[step] += _newer(first, self.driver, target)
 
     def exposes(self, first: Partial, in_rows: Mapping[str, bool]) -> None:
@@ -154,7 +159,7 @@ class Page:
 
 class Clerk:
     """Keeps the pages of a batch; `bins` says for each path the lag bins of its steps' stores (none: not noted).
-    Results go on to `summing`, if aggregates of them are asked for.
+    Results go on to `summing`, if aggregates of them are asked for; `sifters` look at a few pairs, if anyone watches.
     """
 
     def __init__(
@@ -164,6 +169,8 @@ class Clerk:
         shedding: Shedding = ALL,
         retained: Retained | None = None,
         summing: Summing | None = None,
+        sifters: Sifters | None = None,
+        learns: bool = True,
     ) -> None:
         self.sampled: dict[str, Page] = {}
         self.others: dict[str, Page] = {}
@@ -180,9 +187,14 @@ class Clerk:
                 self.scales[path.driver] = Scale(path.driver, weights, escapes, shedding.seed, shedding.strata)
             held, scale = bins.get(name, ()), self.scales.get(path.driver)
             self.sampled[name] = Page(
-                path.driver, path.targets, held, MOST_SAMPLED, escapes, retained, scale, True, summing
+                path.driver, path.targets, held, MOST_SAMPLED, escapes, retained, scale, True, summing, learns
             )
-            self.others[name] = Page(path.driver, path.targets, held, MOST_OTHERS, (), retained, scale, False, summing)
+            self.others[name] = Page(
+                path.driver, path.targets, held, MOST_OTHERS, (), retained, scale, False, summing, learns
+            )
+            if sifters is not None:
+                for number, step in enumerate(self.others[name].steps):
+                    step.sifter = sifters.of(name, number)
 
     def page(self, path: str, sampled: bool) -> Page:
         return (self.sampled if sampled else self.others)[path]
@@ -193,7 +205,14 @@ class Clerk:
             {path: page.tally() for path, page in self.sampled.items() if page.is_used},
             {path: page.tally() for path, page in self.others.items() if page.is_used},
             {driver: scale.sketch() for driver, scale in self.scales.items() if scale.rows or scale.emitted},
+            sifts={path: found for path, page in self.others.items() if (found := _sifts(page))},
         )
+
+
+def _sifts(page: Page) -> tuple[Sift, ...]:
+    """What the sifters of a path's steps found; empty where nothing was within reach."""
+    found = tuple(Sift() if step.sifter is None else step.sifter.sift for step in page.steps)
+    return found if any(sift.met for sift in found) else ()
 
 
 def escaping(portions: Sequence[tuple[Portion, tuple[str, ...]]], lags: Mapping[str, Array]) -> Array:

@@ -33,6 +33,7 @@ from windrow.control.observation import Arrival, Observation
 from windrow.control.recall import RecallMeter
 from windrow.control.switching import COMPARED, EVERY, Switching
 from windrow.errors import InputError, UsageError
+from windrow.plan.bins import Bins
 from windrow.plan.drivers import AUTO, order_of_drivers, policy_named
 from windrow.plan.order import methods_of, plan_query, with_alternatives, with_method
 from windrow.plan.plan import Plan
@@ -46,13 +47,14 @@ from windrow.run.backlog import Backlog, RepairSettings, check_repairable, marke
 from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
-from windrow.run.events import EventLog, event_of
+from windrow.run.events import EventLog, Scene, event_of, told_bins
 from windrow.run.keeper import Keeper, with_memory
 from windrow.run.options import SHEDS, LocalOptions, settings_of
 from windrow.run.partial import Partial
 from windrow.run.program import Program, arrow_types_of
 from windrow.run.report import Clocked, Done, Report, make_report, memory_report
 from windrow.run.results import result_table
+from windrow.run.sifting import Sifters
 from windrow.run.summing import Summing
 from windrow.run.warm import warm
 from windrow.store.segment import Segment
@@ -290,11 +292,18 @@ class LocalJoin:
             for name, store in self.stores.items()
         }
         self.order = self._order(loads)
-        bins = self.controller.bins if self.controller else {}
         retained = None if self.keeper is None else self.keeper.retained
-        clerk = Clerk(self.plan.paths, bins, shedding, retained, self.summing)
+        sifters = None if self._events is None else Sifters(self.program, self._batches)
+        learns = self.controller is not None
+        clerk = Clerk(self.plan.paths, self._bins(), shedding, retained, self.summing, sifters, learns)
         blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
         return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
+
+    def _bins(self) -> Mapping[str, tuple[Bins, ...]]:
+        """By which bins the lags of results are counted: those of the controller, or of whoever watches."""
+        if self.controller is not None:
+            return self.controller.bins
+        return {} if self._events is None else told_bins(self.spec, self.plan)
 
     def _order(self, loads: Mapping[str, Load]) -> Order | None:
         if self.foresight is None:
@@ -362,8 +371,11 @@ class LocalJoin:
         if self.controller is not None:
             self.controller.observe(self.observation)
         if self._events is not None:
-            counts = {name: gate.counts for name, gate in self.entry.gates.items()}
-            self._events.write(event_of(self.observation, self.plan, counts, {"join": busy_s}, self.controller))
+            ledger = None if self.backlog is None else self.backlog.ledger
+            took, bins = {"join": busy_s}, self._bins()
+            around = Scene(self.spec, self.entry.gates, self.recall, took, bins, self.controller, ledger)
+            scene = replace(around, last=batch.last)
+            self._events.write(event_of(self.observation, self.plan, scene))
         if self.switching is not None:
             self.switching = self.switching.observe(self.observation, self.plan)
             if (self._batches + 1) % EVERY == 0:

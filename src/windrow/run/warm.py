@@ -23,6 +23,7 @@ from windrow.run.admit import Entry
 from windrow.run.partial import View, first_partial
 from windrow.run.program import Program
 from windrow.run.results import result_batch
+from windrow.run.sifting import Sifters
 
 _MIDNIGHT = datetime.datetime(2000, 1, 1)
 
@@ -45,16 +46,19 @@ def _follow_paths(program: Program, with_nulls: bool) -> None:
             nothing = pa.table({f.name: time if f.name == stream.time else pa.nulls(1, f.type) for f in table.schema})
             table = pa.concat_tables([table, nothing])
         views[stream.name] = View(stream, (), entry.made_up(stream.name, table))
-    first = np.zeros(1, np.int64)
+    first, sifters = np.zeros(1, np.int64), Sifters(program, 0)
     for path in program.plan.paths:
         segment = views[path.driver].fresh
         if segment is None:
             continue
         partial = first_partial(views, path.driver, segment)
-        for step in program.steps[path.name]:
+        for number, step in enumerate(program.steps[path.name]):
             view = views[step.target]
             if view.fresh is not None:
                 step.begin(partial).warm(view.fresh)
+                sifter = sifters.of(path.name, number)
+                sifter.see(partial, view.fresh, None, None, 1)
+                sifter.end(partial)
                 times_us, clocks = view.fresh.time_us[:1], {name: held[:1] for name, held in view.fresh.clocks.items()}
                 partial = partial.extend(view, first, handles_of(0, first), times_us, clocks)
         result_batch(program, partial)

@@ -53,7 +53,7 @@ class Kernels:
 @dataclass(frozen=True)
 class Job:
     """One batch, or a part of one, as tasks see it: of event times after `from_us`, up to `to_us`; `last` says that no
-    input follows.
+    input follows, `learns` that a controller learns from what is noted.
     """
 
     spec: QuerySpec
@@ -81,6 +81,7 @@ class Job:
     sheds: bool = False
     shedding: Shedding = ALL
     bins: Mapping[str, tuple[Bins, ...]] = field(default_factory=dict)
+    learns: bool = False
     kernels: Kernels | None = None
     thinning: Thinning | None = None
 

@@ -29,7 +29,7 @@ from windrow.plan.shedding import Shedding
 from windrow.plan.slices import Slices
 from windrow.probe import ship
 from windrow.run.admit import Entry
-from windrow.run.events import EventLog, event_of
+from windrow.run.events import EventLog, Scene, event_of
 from windrow.run.spark.described import described
 from windrow.run.spark.entrance import gates_of, opened
 from windrow.run.spark.job import Job, Kernels
@@ -40,7 +40,7 @@ from windrow.run.spark.question import check_same, question_of
 from windrow.run.spark.results import Results
 from windrow.run.spark.setting import Setting
 from windrow.run.spark.spread import run_job, shown
-from windrow.run.spark.state import Commit, Live
+from windrow.run.spark.state import Commit, Live, bytes_by_slice
 from windrow.run.spark.steering import Steering
 from windrow.run.spark.stopwatch import Stopwatch
 from windrow.run.spark.thinning import Thinning
@@ -120,7 +120,7 @@ class BatchRunner:
             busy_s = watch.elapsed_s - watch.seconds.get("compile_s", 0.0)
             done = told.observation(batch, plan["now_us"], busy_s, self._state, entry, live)
             self.steering.observe(done, parallel=told.seconds / max(watch.seconds.get("join_s", 0.0), 1e-9))
-            self._tell(entry, watch)
+            self._tell(entry, watch, live, bool(plan["last"]))
             self._commit(batch, plan, entry, live, told)
         self.steering.end(watch.seconds["commit_s"])
         if plan["rows"] and told.seconds:
@@ -236,6 +236,7 @@ class BatchRunner:
             sheds=self.setting.sheds,
             shedding=self.steering.shedding,
             bins=self.steering.bins,
+            learns=self.steering.controller is not None,
             kernels=self._kernels,
             thinning=Thinning.from_values(plan.get("memory")),
         )
@@ -271,15 +272,16 @@ class BatchRunner:
         told.dying.update(dying)
         return after
 
-    def _tell(self, entry: Entry, watch: Stopwatch) -> None:
+    def _tell(self, entry: Entry, watch: Stopwatch, live: Live, last: bool) -> None:
         """Write the event of the batch that was observed last."""
         if self.steering.observation is not None:
             kept = () if self.keeping is None else self.keeping.spans
             plan = replace(self.plan, shedding=self.steering.shedding, kept=kept)
-            counts = {name: gate.counts for name, gate in entry.gates.items()}
             durations_s = {name.removesuffix("_s"): seconds for name, seconds in watch.seconds.items()}
-            done, controller = self.steering.observation, self.steering.controller
-            self.events.write(event_of(done, plan, counts, durations_s, controller))
+            steering = self.steering
+            held = (steering.recall, durations_s, steering.bins, steering.controller)
+            scene = Scene(self.setting.spec, entry.gates, *held, slices=bytes_by_slice(live), last=last)
+            self.events.write(event_of(self.steering.observation, plan, scene))
 
     def _commit(self, batch: int, plan: Mapping[str, Any], entry: Entry, live: Live, told: Told) -> None:
         last = self._state

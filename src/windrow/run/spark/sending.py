@@ -58,7 +58,7 @@ class Sender:
             page = self.clerk.page(path_name(name, portion.alternative), portion.sampled)
             page.set_out(part)
             page.exposes(part, {each.name: each.window.rows is not None for each in self.program.spec.streams})
-            for step, target in enumerate(page.targets if page.bins else ()):
+            for step, target in enumerate(page.targets if page.bins and page.learns else ()):
                 page.behind[step] += self._newer(name, target, part)
             yield from self.sent(name, number, 0, part)
 
@@ -72,7 +72,7 @@ class Sender:
             chunk = partial.pick(np.arange(start, min(start + LARGEST_MESSAGE_ROWS, len(partial))))
             reaches = self._reaches(step, chunk, portion.lags[step_number])
             visited = self._visited(step, chunk, reaches)
-            if page.bins and self.program.plan.slices.of(step.target).kind != "time":
+            if page.bins and page.learns and self.program.plan.slices.of(step.target).kind != "time":
                 drawn = self.shedding.throttle if portion.sampled and step_number == 0 else 1.0
                 page.steps[step_number].searched += round(drawn * self._passed_over(step, reaches, visited))
             everywhere = messages.partial_bytes(chunk, carried) if visited.all(axis=0).any() else b""

@@ -108,6 +108,15 @@ def each_file(live: Pieces) -> Iterator[tuple[int, str, SegmentFile]]:
                 yield place, name, file
 
 
+def bytes_by_slice(live: Live) -> dict[str, dict[int, int]]:
+    """The bytes of each stream's window on each slice, indexes included."""
+    found: dict[str, dict[int, int]] = {}
+    for place, name, file in each_file(live):
+        held = found.setdefault(name, {})
+        held[place] = held.get(place, 0) + file.total_bytes
+    return found
+
+
 def difference(before: Live, after: Live) -> tuple[list[str], dict[int, dict[str, list[SegmentFile]]]]:
     """The names of the segments that are gone, and the new ones."""
     held = {file.name for _, _, file in each_file(before)}

@@ -25,6 +25,7 @@ from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL, Shedding
 from windrow.plan.work import WorkCosts
 from windrow.query.spec import QuerySpec
+from windrow.run.events import told_bins
 
 GAPS = 20
 """Between how many batches it is looked for the shortest gap, which is what Spark needs for itself."""
@@ -50,6 +51,7 @@ class Steering:
         self.shedding = plan.shedding if settings is None else ALL
         self.observation: Observation | None = None
         self.recall = RecallMeter()
+        self._told_bins = told_bins(spec, plan)
         self._pace = pace
         self._stopwatch = stopwatch
         self._ended_s: float | None = None
@@ -58,8 +60,8 @@ class Steering:
 
     @property
     def bins(self) -> Mapping[str, tuple[Bins, ...]]:
-        """The lag bins of each path, where they are noted."""
-        return {} if self.controller is None else self.controller.bins
+        """The lag bins of each path: those of the controller, or of the events."""
+        return self._told_bins if self.controller is None else self.controller.bins
 
     def begin(self) -> None:
         """A batch begins."""

@@ -24,6 +24,7 @@ from windrow.run.counting import Clerk
 from windrow.run.partial import Partial, View
 from windrow.run.program import Program
 from windrow.run.results import result_batch
+from windrow.run.sifting import Sifters
 from windrow.run.spark import messages, windows
 from windrow.run.spark.aside import AsideRows
 from windrow.run.spark.job import Attempt, Job, places, program_of, ready
@@ -207,7 +208,9 @@ def sender_of(job: Job, program: Program) -> Sender:
 
 def clerk_of(job: Job, program: Program) -> Clerk:
     """Who takes notes on what a task does."""
-    return Clerk(program.plan.paths, job.bins, job.shedding, None if job.thinning is None else job.thinning.retained)
+    retained = None if job.thinning is None else job.thinning.retained
+    sifters = Sifters(program, job.batch)
+    return Clerk(program.plan.paths, job.bins, job.shedding, retained, sifters=sifters, learns=job.learns)
 
 
 def noted(clerk: Clerk) -> Message:
