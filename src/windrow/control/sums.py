@@ -21,11 +21,12 @@ there are residuals of equal size that would vary as much (Kish 1965).
 
 >>> shape = Shape(1)
 >>> numbers = np.zeros(shape.width)
->>> numbers[shape.place("found")], numbers[shape.place("estimate")] = 100, 120
->>> numbers[shape.place("uu")], numbers[shape.place("matches")] = 16, 60
+>>> told = {"found": 100, "estimate": 120, "plain": 60, "large": 60, "matches": 60, "heaviest": 240, "uu": 16}
+>>> for name, number in {**told, "whole": 90, "rows": 200}.items():
+...     numbers[shape.place(name)] = number
 >>> line = Line(shape, numbers)
->>> line.sum_of(0), [round(end) for end in line.sum_within(0) or ()]
-(120.0, [110, 155])
+>>> line.sum_of(0), [round(end, 1) for end in line.sum_within(0) or ()]
+(120.0, [112.8, 136.5])
 """
 
 from __future__ import annotations
