@@ -2,8 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
-from windrow.control.chance import gamma_quantile, gamma_share
+from windrow.control.chance import gamma_quantile, gamma_share, student_quantile
 
 INTERVALS = (  # of a Poisson mean, as tables print them
     (0, 0.0, 3.689),
@@ -37,3 +38,9 @@ def test_quantiles_are_those_of_drawn_numbers(shape: float, share: float) -> Non
 
 def test_nothing_lies_below_nothing() -> None:
     assert gamma_quantile(0, 0.975) == gamma_quantile(3, 0) == gamma_share(2, 0) == 0
+
+
+@pytest.mark.parametrize("freedom", [1.0, 1.3, 2.0, 4.7, 30.0, 5000.0])
+@pytest.mark.parametrize("share", [0.6, 0.975, 0.999])
+def test_quantiles_of_students_distribution_are_those_of_scipy(freedom: float, share: float) -> None:
+    assert student_quantile(freedom, share) == pytest.approx(float(stdtrit(freedom, share)), rel=1e-8)

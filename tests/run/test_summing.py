@@ -138,7 +138,8 @@ def test_intervals_hold_what_was_left_out() -> None:
         assert np.mean(found) >= 0.88, name
         deviation = float(np.std(errors[name]))
         assert abs(np.mean(errors[name])) < 4 * deviation / np.sqrt(len(found)), name
-        assert np.median(widths[name]) < 1.5 * 1.96 * deviation, name
+        # Of an average it rests on few rows, and is the wider for that.
+        assert np.median(widths[name]) < (1.8 if name == "m" else 1.5) * 1.96 * deviation, name
 
 
 def test_few_sampled_results_have_no_interval() -> None:

@@ -23,7 +23,7 @@ from windrow.plan.shedding import ALL, Portion, Shedding
 from windrow.run.partial import Partial
 from windrow.run.reach import driver_clock
 from windrow.run.sifting import Sifter, Sifters
-from windrow.run.summing import Summing
+from windrow.run.tally import Tallying
 from windrow.run.weighing import Scale, member_clock, member_lags, within
 from windrow.store.operand import Array
 
@@ -77,7 +77,7 @@ class Page:
     retained: Retained | None = None
     scale: Scale | None = None
     sampled: bool = False
-    summing: Summing | None = None
+    tallying: Tallying | None = None
     learns: bool = True
     drivers: int = 0
     results: int = 0
@@ -123,8 +123,8 @@ class Page:
         self.results += count
         if self.scale is not None:
             self.scale.found(partial, self.sampled, self.targets[0])
-        if self.summing is not None:
-            self.summing.found(partial, self.scale, self.sampled, self.targets[0])
+        if self.tallying is not None:
+            self.tallying.found(partial, self.scale, self.sampled, self.targets[0])
         if not self.bins or not count:
             return
         if count > self.most:
@@ -159,7 +159,7 @@ class Page:
 
 class Clerk:
     """Keeps the pages of a batch; `bins` says for each path the lag bins of its steps' stores (none: not noted).
-    Results go on to `summing`, if aggregates of them are asked for; `sifters` look at a few pairs, if anyone watches.
+    Results go on to `tallying`, if aggregates of them are asked for; `sifters` look at a few pairs, if anyone watches.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Clerk:
         bins: Mapping[str, tuple[Bins, ...]],
         shedding: Shedding = ALL,
         retained: Retained | None = None,
-        summing: Summing | None = None,
+        tallying: Tallying | None = None,
         sifters: Sifters | None = None,
         learns: bool = True,
     ) -> None:
@@ -187,10 +187,10 @@ class Clerk:
                 self.scales[path.driver] = Scale(path.driver, weights, escapes, shedding.seed, shedding.strata)
             held, scale = bins.get(name, ()), self.scales.get(path.driver)
             self.sampled[name] = Page(
-                path.driver, path.targets, held, MOST_SAMPLED, escapes, retained, scale, True, summing, learns
+                path.driver, path.targets, held, MOST_SAMPLED, escapes, retained, scale, True, tallying, learns
             )
             self.others[name] = Page(
-                path.driver, path.targets, held, MOST_OTHERS, (), retained, scale, False, summing, learns
+                path.driver, path.targets, held, MOST_OTHERS, (), retained, scale, False, tallying, learns
             )
             if sifters is not None:
                 for number, step in enumerate(self.others[name].steps):

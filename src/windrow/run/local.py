@@ -56,6 +56,7 @@ from windrow.run.report import Clocked, Done, Report, make_report, memory_report
 from windrow.run.results import result_table
 from windrow.run.sifting import Sifters
 from windrow.run.summing import Summing
+from windrow.run.tally import Tallying
 from windrow.run.warm import warm
 from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
@@ -76,6 +77,7 @@ class _Running:
     clerk: Clerk
     blocks: Iterator[Partial]
     last: bool
+    tallying: Tallying | None = None
     waited_s: float = 0.0
 
     @property
@@ -119,7 +121,7 @@ class LocalJoin:
         self.observation: Observation | None = None
         self.order: Order | None = None
         self.recall = RecallMeter()
-        self.summing = None if spec.summary is None else Summing(self.program, spec.summary)
+        self.summing = None if spec.summary is None else Summing(spec.summary, self.program.schema, self.stores)
         self._clock = asked.clock
         self._charge = asked.charge
         self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
@@ -243,25 +245,30 @@ class LocalJoin:
 
     def _run(self, last: bool, now_s: float | None) -> pa.Table:
         batch = self._begin(last, now_s)
-        if self.summing is None:
+        if self.summing is None or batch.tallying is None:
             results = result_table(self.program, batch.blocks)
             repaired = self._end(batch, len(results))
             return pa.concat_tables([self._leave(results), *(self._leave(rows, True) for rows in repaired)])
-        final, found = self._summed(self.summing, batch)
-        self._end(batch, found)
+        final = self._summed(self.summing, batch, batch.tallying)
+        self._end(batch, batch.tallying.results)
         return final
 
-    def _summed(self, summing: Summing, batch: _Running) -> tuple[pa.Table, int]:
-        """The aggregates that have become final, and how many results the batch had."""
-        gates, lets_go = self.entry.gates.values(), self.keeper is not None and self.keeper.retained.lets_go
-        summing.begin(batch.fresh, gates, self.plan.shedding, batch.clerk.scales, lets_go)
-        return summing.final(batch.blocks, gates, batch.last)
+    def _summed(self, summing: Summing, batch: _Running, tallying: Tallying) -> pa.Table:
+        """The aggregates that have become final; each block of results has come to `tallying` when it is here."""
+        for _ in batch.blocks:
+            continue
+        shedding, gates = self.plan.shedding, self.entry.gates.values()
+        firsts = [int(segment.time_us[0]) for segment in batch.fresh.values() if len(segment)]
+        lets_go = self.keeper is not None and self.keeper.retained.lets_go
+        summing.begin(min(firsts, default=None), max(gate.newest_us for gate in gates), shedding, lets_go)
+        summing.take((tallying.done(),), shedding)
+        return summing.final(None if batch.last else min(gate.watermark_us for gate in gates))
 
     def _leaving(self, batch: _Running) -> Iterator[pa.Table]:
         found = 0
-        if self.summing is not None:
-            final, found = self._summed(self.summing, batch)
-            yield final
+        if self.summing is not None and batch.tallying is not None:
+            yield self._summed(self.summing, batch, batch.tallying)
+            found = batch.tallying.results
         for block in batch.blocks:
             results = result_table(self.program, (block,))
             found += len(results)
@@ -295,9 +302,10 @@ class LocalJoin:
         retained = None if self.keeper is None else self.keeper.retained
         sifters = None if self._events is None else Sifters(self.program, self._batches)
         learns = self.controller is not None
-        clerk = Clerk(self.plan.paths, self._bins(), shedding, retained, self.summing, sifters, learns)
+        tallying = None if self.spec.summary is None else Tallying(self.program, self.spec.summary)
+        clerk = Clerk(self.plan.paths, self._bins(), shedding, retained, tallying, sifters, learns)
         blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
-        return _Running(now_s, started_s, before, fresh, clerk, blocks, last)
+        return _Running(now_s, started_s, before, fresh, clerk, blocks, last, tallying)
 
     def _bins(self) -> Mapping[str, tuple[Bins, ...]]:
         """By which bins the lags of results are counted: those of the controller, or of whoever watches."""
