@@ -250,7 +250,7 @@ class Played:
             arrow_types={c: schemas[s.name].field(c.name).type for s in self.spec.streams for c in s.columns},
             storage=self.storage,
             feed=self.feed,
-            output=Output(self.storage, "arrow"),
+            output=Output(self.storage, "frame"),
             sink=self._sink,
             max_ahead_us=None,
             keep=keep,

@@ -119,7 +119,7 @@ def test_a_failure_is_one_line_with_what_was_said(spark: SparkSession, tmp_path:
 
     batches = Batches()
     sink = FunctionSink(refuse, LocalStorage(tmp_path / "staged"))
-    nothing = Results(spark, Output(LocalStorage(tmp_path), "arrow"), cast(Any, spark.range(1).toArrow().schema))
+    nothing = Results(spark, Output(LocalStorage(tmp_path), "frame"), cast(Any, spark.range(1).toArrow().schema))
     batches.during = lambda batch: sink.deliver(nothing, batch) if batch == 2 else None
     failing = pytest.raises(FunctionError, match="ValueError: no room for batch 2")
     with started(spark, batches, tmp_path / "c") as query, failing as raised:

@@ -19,7 +19,7 @@ from windrow.store.storage import LocalStorage, open_storage
 def results(spark: SparkSession, folder: Path, *ids: int) -> Results:
     """Results that came in messages."""
     table = pa.table({"a_id": pa.array(ids, pa.int64())})
-    return Results(spark, Output(LocalStorage(folder / "staged"), "arrow"), table.schema, inline=(table,))
+    return Results(spark, Output(LocalStorage(folder / "staged"), "frame"), table.schema, inline=(table,))
 
 
 def test_a_format_that_writes_files_holds_a_batch_that_is_run_again_once(spark: SparkSession, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_what_is_staged_stays_for_one_batch(spark: SparkSession, tmp_path: Path)
         sink.deliver(Results(spark, output, table.schema, (file,)), batch)
         left.append(sink.staging.list())
     assert seen == [200_000] * 3
-    assert left == [(f"results/{batch}.arrow",) for batch in range(3)]
+    assert left == [(f"results/{batch}.parquet",) for batch in range(3)]
 
 
 def test_what_a_function_raises_is_told_in_one_line(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
     last hop ── write_results ──▶ staged file ─┐                      ┌─▶ frame(): a DataFrame for any sink
                few rows: in the message itself ─┴─▶ told ──▶ Results ─┴─▶ files: to publish as they are (Parquet)
 
+What becomes a DataFrame is staged in the form that reaches Spark fastest (`windrow.run.spark.reading`).
+
 One job finds the results and brings back what the driver program has to know. What a sink does with them, once or
 several times, does not run the join again, and what a failed attempt wrote is named by nobody.
 """
@@ -20,9 +22,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.run.spark.messages import table_bytes
+from windrow.run.spark.reading import read_by_spark, spark_reads
 from windrow.store.storage import Storage
 
-Form = Literal["arrow", "parquet"]
+Form = Literal["frame", "parquet"]
+"""What staged results are for: to become a DataFrame, or to be published as Parquet files."""
 INLINE_BYTES = 256 << 10
 """Results of a task up to this size travel in its last message, not in a file."""
 LARGEST_BLOCK_ROWS = 1 << 16
@@ -43,10 +47,14 @@ class ResultFile:
 
 @dataclass(frozen=True)
 class Output:
-    """Where and in which form tasks stage results."""
+    """Where tasks stage results, and what for."""
 
     storage: Storage
     form: Form
+
+    def ending(self, schema: pa.Schema) -> str:
+        """How the names of files end, which says what they are."""
+        return "parquet" if self.form == "parquet" or spark_reads(self.storage, schema) else "arrow"
 
 
 def write_results(
@@ -68,9 +76,9 @@ def write_results(
     else:
         return pa.Table.from_batches(held, schema)
     rows = 0
-    name = f"{name}.{output.form}"
+    name = f"{name}.{output.ending(schema)}"
     with output.storage.writing(name) as file:
-        with _writer(output.form, file, schema) as writer:
+        with _writer(output, file, schema) as writer:
             for batch in chain(held, waiting):
                 writer.write_batch(batch)
                 rows += len(batch)
@@ -78,9 +86,11 @@ def write_results(
     return ResultFile(name, rows, size)
 
 
-def _writer(form: Form, file: Any, schema: pa.Schema) -> Any:
-    if form == "arrow":
+def _writer(output: Output, file: Any, schema: pa.Schema) -> Any:
+    if output.ending(schema) == "arrow":
         return pa.ipc.new_file(file, schema)
+    if output.form == "frame":  # read once, soon, on this machine or the next: neither small nor searched
+        return pq.ParquetWriter(file, schema, use_dictionary=True, compression="none", write_statistics=False)
     return pq.ParquetWriter(file, schema, use_dictionary=_texts(schema), compression="snappy", write_statistics=True)
 
 
@@ -105,13 +115,20 @@ class Results:
     def frame(self) -> DataFrame:
         """The results as a DataFrame, which may be used more than once."""
         if not self.files:
-            table = pa.concat_tables([self.schema.empty_table(), *self.inline])
-            return self.spark.createDataFrame(table, from_arrow_schema(self.schema))
+            return self._frame_of_inline()
+        storage, names = self.output.storage, [file.name for file in self.files]
+        if spark_reads(storage, self.schema):
+            staged = read_by_spark(self.spark, storage, self.schema, names)
+            return staged.union(self._frame_of_inline()) if any(map(len, self.inline)) else staged
         parts: list[ResultFile | bytes] = list(self.files)
-        if any(len(table) for table in self.inline):
+        if any(map(len, self.inline)):
             parts.append(table_bytes(pa.concat_tables(self.inline)))
         rows = self.spark.range(0, max(1, len(parts)), 1, max(1, len(parts)))
-        return rows.mapInArrow(_reading(self.output.storage, self.schema, parts), from_arrow_schema(self.schema))
+        return rows.mapInArrow(_reading(storage, self.schema, parts), from_arrow_schema(self.schema))
+
+    def _frame_of_inline(self) -> DataFrame:
+        table = pa.concat_tables([self.schema.empty_table(), *self.inline])
+        return self.spark.createDataFrame(table, from_arrow_schema(self.schema))
 
 
 def _reading(

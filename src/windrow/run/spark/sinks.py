@@ -89,7 +89,7 @@ class Format:
 class FormatSink:
     """Results written by a format of Spark; a batch without results writes nothing."""
 
-    form: Form = "arrow"
+    form: Form = "frame"
 
     def __init__(self, chosen: Format, staging: Storage) -> None:
         self.chosen = chosen
@@ -126,7 +126,7 @@ class FunctionSink:
     What tasks staged stays until the next batch is through, for frames that the function has kept.
     """
 
-    form: Form = "arrow"
+    form: Form = "frame"
 
     def __init__(self, function: Function, staging: Storage) -> None:
         self.function = function
