@@ -52,6 +52,10 @@ class PlanError(WindrowError, ValueError):
     """A plan cannot be read or cannot be run: another version, an unknown method, steps that do not cover the query."""
 
 
+class FreshnessError(WindrowError, RuntimeError):
+    """Results cannot be as fresh as was asked, and the join was told to refuse that."""
+
+
 class UsageError(WindrowError, ValueError):
     """The library or the command line was called in a way that has no meaning."""
 

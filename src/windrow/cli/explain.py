@@ -200,6 +200,7 @@ def _print(question: Question, join: LocalJoin, rates_hz: dict[str, float]) -> N
     line("Streams", "bold")
     for stream in join.spec.streams:
         late = f", lateness {span_text(stream.lateness_us)}" if stream.lateness_us else ""
+        late += f", freshness {span_text(stream.freshness_us)}" if stream.freshness_us is not None else ""
         reads = f"{stream.source} from {question.recorded[stream.source].source.path}, event time {stream.time}"
         line(f"  {stream.name}: {reads}, window {window_text(stream.window)}{late}")
         for condition in entrance_of(join, stream.name):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RUNTIMES = ("spark", "local")
 _OF_SPARK = ("--master", "--checkpoint")
-_OF_LOCAL = ("--shed repair",)
+_OF_LOCAL = ("--shed repair", "--stale refuse")
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -117,6 +117,14 @@ def run(  # noqa: PLR0913 - every option is an argument
             "fewest results are let go, and counted in the report.",
         ),
     ] = None,
+    stale: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What becomes of results older than FRESHNESS allows: suppress leaves them out and counts them, "
+            "refuse ends the run before the first.",
+        ),
+    ] = "suppress",
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there, as JSON.")] = None,
     json: options.Json = False,
 ) -> None:
@@ -147,7 +155,9 @@ def run(  # noqa: PLR0913 - every option is an argument
     started = perf_counter()
     repair = _repair(shed, repair_order, repair_at_end)
     repairs = None if repair is None else shed
-    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, "--shed repair": repairs})
+    _check_runtime(
+        runtime, {"--master": master, "--checkpoint": checkpoint, "--shed repair": repairs, **_refusing(stale)}
+    )
     if memory is not None:
         limit_bytes(memory)
     policy = check_choices(policy, method, favour)
@@ -162,7 +172,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     _check_not_input(target, question)
     if runtime == "spark" and question.join.summary is not None:
         raise UsageError("COUNT, SUM and AVG run in one process", place="--runtime", hint="give --runtime local")
-    asked = Asked(question, batch_us, as_arrived, policy, method, pace, share, shed, repair)
+    asked = Asked(question, batch_us, as_arrived, policy, method, pace, share, shed, repair, stale)
     schema = windrow.local(question.join, policy=policy, methods=method, shed=shed).schema
     # A function of the user's may print: with --json nothing but the report may come out.
     with redirect_stdout(sys.stderr if json else sys.stdout), ExitStack() as staged:
@@ -233,6 +243,18 @@ def _repair(shed: str, order: str | None, at_end: bool) -> RepairSettings | None
     return None
 
 
+def _refusing(stale: str) -> dict[str, str | None]:
+    """The option that refuses stale results, if it was given."""
+    from typing import get_args
+
+    from windrow.run.freshness import Stale
+
+    if stale not in get_args(Stale):
+        hint = f"choose of {', '.join(get_args(Stale))}"
+        raise UsageError(f"stale results cannot be treated as '{stale}'", place="--stale", hint=hint)
+    return {"--stale refuse": stale if stale == "refuse" else None}
+
+
 def _as_json(facts: dict[str, Any]) -> str:
     from json import dumps
 
@@ -245,7 +267,11 @@ def _summary(facts: dict[str, Any]) -> str:
     memory = f"; peak memory {facts['peak_memory_bytes'] / 1e6:,.0f} MB" if "peak_memory_bytes" in facts else ""
     faults = facts.get("faults")
     ill = f" {faults:,} values overflowed or were divided by zero and count as NULL." if faults else ""
-    shed = _left_out(facts.get("throttle"), facts.get("recall")) + _repaired(facts.get("repair"))
+    shed = (
+        _left_out(facts.get("throttle"), facts.get("recall"))
+        + _repaired(facts.get("repair"))
+        + _stale(facts.get("freshness"))
+    )
     return f"{done}{memory}{shed}. Results are in {facts['out']}.{ill}{_let_go(facts.get('memory'))}"
 
 
@@ -268,6 +294,13 @@ def _repaired(repair: dict[str, Any] | None) -> str:
     if repair["dropped_rows"]:
         told += f"; {repair['dropped_rows']:,} rows found no room and cannot be repaired"
     return told
+
+
+def _stale(freshness: dict[str, Any] | None) -> str:
+    """What results were too old to be delivered."""
+    if freshness is None or not freshness["suppressed"]:
+        return ""
+    return f"; {freshness['suppressed']:,} results were suppressed as stale: {'; '.join(freshness['infeasible'])}"
 
 
 def _let_go(memory: dict[str, Any] | None) -> str:

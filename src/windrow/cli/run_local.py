@@ -40,6 +40,8 @@ def run_here(
             throttle=asked.throttle,
             shed=asked.shed,
             repair=asked.repair,
+            stale=asked.stale,
+            trigger=None if asked.batch_us is None else f"{asked.batch_us / 1e6:.6f} seconds",
             costs=first_guess(asked.throttle is not None),
             charge=None if pace is None else lambda done: done.slowed(pace),
         )

@@ -18,6 +18,7 @@ those ending in `_us` microseconds of event time since 1970, `bytes` are bytes.
     recall                           what was delivered of all results (`windrow.control.recall`), `whole` and `recent`
     shedding                         what was left out (`windrow.plan.shedding`); `throttle` is its share of the work
     work                             what probing did, path by path (`windrow.control.observation.Joined`)
+    freshness                        how promises were kept so far (`windrow.run.freshness`); None where there are none
     learned                          for each driver and store: edges of the lag bins, results a row by bin, and for how
                                      many rows that is known
     totals                           all events so far, added up (`windrow.run.totals`)
@@ -46,6 +47,7 @@ from windrow.plan.plan import Plan, path_name
 from windrow.query.expression import streams_of
 from windrow.query.spec import UNBOUNDED, QuerySpec
 from windrow.run.admit import NEVER_US, Gate
+from windrow.run.freshness import FreshnessReport
 from windrow.run.totals import totals_after
 from windrow.store.storage import Storage
 
@@ -72,6 +74,7 @@ class Scene:
     ledger: Ledger | None = None
     slices: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     last: bool = False
+    freshness: FreshnessReport | None = None
 
 
 def event_of(done: Observation, plan: Plan, scene: Scene) -> Event:
@@ -109,6 +112,7 @@ def event_of(done: Observation, plan: Plan, scene: Scene) -> Event:
         "throttle": plan.shedding.throttle,
         "shedding": plan.shedding.to_values(),
         "work": done.joined.to_values(),
+        "freshness": None if scene.freshness is None else asdict(scene.freshness),
         "learned": None if scene.controller is None else _learned(scene.controller),
         "kept": [span.to_values() for span in plan.kept],
         "query": _query(scene.spec, scene.bins),

@@ -48,6 +48,7 @@ from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, Scene, event_of, told_bins
+from windrow.run.freshness import Freshness, FreshResults, oldest_of
 from windrow.run.keeper import Keeper, with_memory
 from windrow.run.options import SHEDS, LocalOptions, settings_of
 from windrow.run.partial import Partial
@@ -78,6 +79,7 @@ class _Running:
     blocks: Iterator[Partial]
     last: bool
     tallying: Tallying | None = None
+    delivered: FreshResults | None = None
     waited_s: float = 0.0
 
     @property
@@ -134,6 +136,9 @@ class LocalJoin:
         if asked.period is not None and inputs is None:
             raise UsageError("a period needs inputs", hint="give inputs, or call step when it is time")
         self._period_s = 0.0 if asked.period is None else span_us(asked.period) / 1_000_000
+        trigger_s = 0.0 if asked.trigger is None else span_us(asked.trigger) / 1_000_000
+        self.freshness = Freshness.of(spec, asked.stale, max(self._period_s, trigger_s))
+        self._is_told = False
         self._now_s: float | None = None
         self._batches = self._results = 0
         self._seconds = self._lost = 0.0
@@ -167,6 +172,8 @@ class LocalJoin:
             made = replace(made, memory=memory_report(self.keeper, self.stores, self._lost))
         if self.backlog is not None:
             made = replace(made, repair=self.backlog.report(self.dropped))
+        if self.freshness is not None:
+            made = replace(made, freshness=self.freshness.report())
         return replace(made, throttle=self.plan.shedding.throttle) if self._sheds else made
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
@@ -204,7 +211,7 @@ class LocalJoin:
     def finish(self) -> pa.Table:
         """End of input: join what was pushed and what row windows held back; the join is closed after it."""
         self._check_read()
-        results = self._run(last=True, now_s=None)
+        results = self._run(last=True, now_s=self._now_s if self._is_told else None)
         self._finished = True
         return results
 
@@ -285,6 +292,7 @@ class LocalJoin:
     def _begin(self, last: bool, now_s: float | None) -> _Running:
         """Let the pushed rows in and plan the batch; nothing is probed yet."""
         started_s = time.perf_counter()
+        self._is_told = now_s is not None
         now_s = self._clock() if now_s is None else now_s
         if self.controller is not None:
             self.plan = replace(self.plan, shedding=self.controller.decide(now_s))
@@ -305,7 +313,16 @@ class LocalJoin:
         tallying = None if self.spec.summary is None else Tallying(self.program, self.spec.summary)
         clerk = Clerk(self.plan.paths, self._bins(), shedding, retained, tallying, sifters, learns)
         blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
-        return _Running(now_s, started_s, before, fresh, clerk, blocks, last, tallying)
+        if self.freshness is None:
+            return _Running(now_s, started_s, before, fresh, clerk, blocks, last, tallying)
+        self.freshness.begin(self._batches, now_s, oldest_of(fresh), self._lasting(now_s, self.freshness.row_windowed))
+        delivered = self.freshness.results(int(now_s * 1_000_000))
+        return _Running(now_s, started_s, before, fresh, clerk, delivered.of(blocks), last, tallying, delivered)
+
+    def _lasting(self, now_s: float, names: Iterable[str]) -> dict[str, float]:
+        """How far back some windows reach."""
+        firsts = {name: min((held.first_us for held in self.stores[name].segments), default=None) for name in names}
+        return {name: 0.0 if first is None else now_s - first / 1_000_000 for name, first in firsts.items()}
 
     def _bins(self) -> Mapping[str, tuple[Bins, ...]]:
         """By which bins the lags of results are counted: those of the controller, or of whoever watches."""
@@ -374,6 +391,12 @@ class LocalJoin:
             self._results += len(rows)
             repaired = (rows,)
         self.recall.observe(self.observation)
+        if self.freshness is not None and batch.delivered is not None:
+            newest_us = max(gate.newest_us for gate in self.entry.gates.values())
+            # Where somebody else's clock is told, and work is not charged to it, a batch takes no time of it.
+            took_s = 0.0 if self._is_told and self._charge is None else self.observation.busy_s
+            known_us = None if newest_us == NEVER_US else newest_us
+            self.freshness.observe(self._batches, now_s, took_s, known_us, batch.delivered)
         if not batch.last:
             self._clocked = self._clocked.after(span_s, self.observation.busy_s)
         if self.controller is not None:
@@ -382,7 +405,8 @@ class LocalJoin:
             ledger = None if self.backlog is None else self.backlog.ledger
             took, bins = {"join": busy_s}, self._bins()
             around = Scene(self.spec, self.entry.gates, self.recall, took, bins, self.controller, ledger)
-            scene = replace(around, last=batch.last)
+            promised = None if self.freshness is None else self.freshness.report()
+            scene = replace(around, last=batch.last, freshness=promised)
             self._events.write(event_of(self.observation, self.plan, scene))
         if self.switching is not None:
             self.switching = self.switching.observe(self.observation, self.plan)

@@ -53,9 +53,13 @@ class LocalOptions:
                     least are let go, and counted
         buffer_rows how many rows of a stream may wait for a step; the oldest go first
         batch_rows  how many rows of a stream a step takes at most; the others wait
+        stale       what becomes of results that are older than FRESHNESS allows: `suppress` leaves them out and counts
+                    them, `refuse` ends the join before the first
 
     When, and what else:
         period      with inputs: collect them, and join once in this span, so that the processor is idle between
+        trigger     about how far apart batches begin, where that is known: what FRESHNESS can be promised is checked
+                    against it before the start
         max_ahead   rows further ahead of the clock than this span are bad; unlimited by default
         set_aside   called with stream, reason and rows that did not enter
         clock       seconds since 1970
@@ -76,7 +80,9 @@ class LocalOptions:
     memory: str | int | None = None
     buffer_rows: int | None = None
     batch_rows: int | None = None
+    stale: str = "suppress"
     period: str | None = None
+    trigger: str | None = None
     max_ahead: str | None = None
     set_aside: SetAside | None = None
     clock: Callable[[], float] = time.time

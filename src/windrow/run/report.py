@@ -19,6 +19,7 @@ from typing import Any
 from windrow.control.recall import Recall, RecallMeter, Recent
 from windrow.run.admit import NEVER_US, Gate
 from windrow.run.backlog import RepairReport
+from windrow.run.freshness import FreshnessReport
 from windrow.run.keeper import Keeper
 from windrow.run.program import Program
 from windrow.store.window import Store
@@ -103,7 +104,7 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class Report:
     """A run so far; `throttle` is the share of the full work done of late, None where all is; `repair` says what became
-    of the rest, where it comes later.
+    of the rest, where it comes later; `freshness` how promises were kept, where there are any.
     """
 
     policy: str
@@ -120,6 +121,7 @@ class Report:
     recall: Recall | None = None
     recent: Recent | None = None
     repair: RepairReport | None = None
+    freshness: FreshnessReport | None = None
 
     @property
     def unseen(self) -> int:
@@ -144,6 +146,8 @@ class Report:
         taken = f"{rows:,} rows in ({late:,} late, {bad:,} bad)"
         busy = "" if self.busy_share is None else f", busy {100 * self.busy_share:.2g} % of the time"
         done = f"{taken}, {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s{busy}"
+        if self.freshness is not None and self.freshness.suppressed:
+            done += f", {self.freshness.suppressed:,} suppressed as stale"
         if self.recall is None or self.recall.is_exact:
             return done
         beside = f"; {self.unseen:,} rows were not joined at all" if self.unseen else ""
