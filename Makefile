@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-long test-faults check demo bench clean
+.PHONY: help setup test test-long test-faults check demo bench docs clean
 
 BIN := .venv/bin
 JOBS ?= 2
@@ -39,6 +39,11 @@ demo: $(READY)  ## join three generated streams on Spark, with a live table
 bench: $(READY)  ## measure against DuckDB, Polars and hand-written loops
 	@$(BIN)/windrow bench $(ARGS)
 
+docs: $(READY)  ## build the documentation into site, with its links checked
+	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo site/index.html
+
 clean:  ## remove .venv, caches and build products
-	@rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
+	@rm -rf .venv build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
 	@find src tests scripts -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -21,7 +21,7 @@ LATENESS 2 SECONDS
 
 
 def test_text_names_filters_windows_steps_and_reasons(windrow_command: Command, folder: Path) -> None:
-    ended = windrow_command("explain", *cameras_and_query(folder, THREE))
+    ended = windrow_command("explain", "--look", "0", *cameras_and_query(folder, THREE))
     assert (ended.code, ended.err) == (0, "")
     for line in (
         "  a: cam1 from cam1.parquet, event time ts, window 90 SECONDS, lateness 2 SECONDS",
@@ -38,7 +38,9 @@ def test_text_names_filters_windows_steps_and_reasons(windrow_command: Command, 
 
 def test_json_holds_the_plan_that_would_run(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder, THREE)
-    ended = windrow_command("explain", *arguments, "--json", "--policy", "round_robin", "--method", "sorted")
+    ended = windrow_command(
+        "explain", "--look", "0", *arguments, "--json", "--policy", "round_robin", "--method", "sorted"
+    )
     assert ended.code == 0, ended.err
     found = json.loads(ended.out)
     plan = Plan.from_json(json.dumps(found["plan"]))
@@ -55,7 +57,9 @@ def test_json_holds_the_plan_that_would_run(windrow_command: Command, folder: Pa
 
 def test_slices_and_what_travels_are_told(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder, THREE)
-    ended = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "auto", "--rate", "b=500")
+    ended = windrow_command(
+        "explain", "--look", "0", *arguments, "--slices", "4", "--slice-by", "auto", "--rate", "b=500"
+    )
     assert (ended.code, ended.err) == (0, "")
     for line in (
         "On Spark",
@@ -73,14 +77,17 @@ def test_slices_and_what_travels_are_told(windrow_command: Command, folder: Path
 
 def test_slices_by_time_when_asked(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder, THREE)
-    ended = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "time", "--json")
+    ended = windrow_command("explain", "--look", "0", *arguments, "--slices", "4", "--slice-by", "time", "--json")
     found = json.loads(ended.out)
     assert {each["kind"] for each in found["plan"]["slices"]["streams"]} == {"time"}
     assert found["copies"] == {"a": [4, 4], "b": [4, 4], "c": [4, 4]}
-    by_time = windrow_command("explain", *arguments, "--slices", "4", "--slice-by", "time").out
+    by_time = windrow_command("explain", "--look", "0", *arguments, "--slices", "4", "--slice-by", "time").out
     assert "    24 in all; slices by auto would make it 9.81" in by_time.splitlines()
-    assert "  one slice: nothing travels" in windrow_command("explain", *arguments, "--slices", "1").out.splitlines()
-    assert "slices" in windrow_command("explain", *arguments).out
+    assert (
+        "  one slice: nothing travels"
+        in windrow_command("explain", "--look", "0", *arguments, "--slices", "1").out.splitlines()
+    )
+    assert "slices" in windrow_command("explain", "--look", "0", *arguments).out
 
 
 @pytest.mark.parametrize(
@@ -97,10 +104,55 @@ def test_slices_by_time_when_asked(windrow_command: Command, folder: Path) -> No
 def test_wrong_slices_and_rates_are_told_in_a_line(
     arguments: tuple[str, ...], told: str, windrow_command: Command, folder: Path
 ) -> None:
-    ended = windrow_command("explain", *cameras_and_query(folder, THREE), *arguments)
+    ended = windrow_command("explain", "--look", "0", *cameras_and_query(folder, THREE), *arguments)
     assert ended.code == 2
     assert told in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_what_a_look_foretells_is_said_in_words(windrow_command: Command, folder: Path) -> None:
+    arguments = cameras_and_query(folder)
+    ended = windrow_command("explain", *arguments)
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    for line in (
+        "  one result for each combination of a row of a and of b for which",
+        "  an inner join: a row that meets nothing gives nothing",
+        "  hashed: rows are filed by the hash of their key; equal ones are looked up, no others are touched",
+        "The same as trees, for each new row of the stream at the top",
+        "  with the costs built in; windrow calibrate measures this machine's",
+        "  at these rates everything is done: recall 100 %",
+    ):
+        assert line in lines
+    for start in ("  from 800 rows, ", "  └─ b  hashed  a.kind = b.kind; then abs(", "  memory: "):
+        assert any(line.startswith(start) for line in lines), start
+    assert sum("recall" in line and "to expect" in line for line in lines) == 3
+    predicted = json.loads(windrow_command("explain", *arguments, "--json").out)["predicted"]
+    assert predicted["saturation"] > 1
+    assert predicted["look"]["longer_than_windows"] is True
+    assert set(predicted["streams"]) == {"a", "b"}
+
+
+def test_rates_can_be_wished_and_may_be_too_much(windrow_command: Command, folder: Path) -> None:
+    arguments = cameras_and_query(folder)
+    given = ("--rate", "a=1e6", "--rate", "b=1e6")
+    predicted = json.loads(windrow_command("explain", *arguments, *given, "--json").out)["predicted"]
+    assert predicted["load"] > 1 > predicted["saturation"]
+    assert 0 < predicted["recall"] < 1
+    assert "throttle auto: recall" in windrow_command("explain", *arguments, *given).out
+
+
+def test_without_a_look_nothing_is_foretold(windrow_command: Command, folder: Path) -> None:
+    arguments = cameras_and_query(folder)
+    ended = windrow_command("explain", *arguments, "--look", "0")
+    assert "The same as trees" in ended.out.splitlines()
+    assert (
+        "  nothing: that needs rows of every stream to look at, and windrow has looked at none"
+        in ended.out.splitlines()
+    )
+    assert json.loads(windrow_command("explain", *arguments, "--look", "0", "--json").out)["predicted"] is None
+    short = windrow_command("explain", *arguments, "--look", "100").out
+    assert "what comes of more than that is not predicted: the look was shorter than the longest window" in short
 
 
 def test_nothing_is_written(windrow_command: Command, folder: Path) -> None:

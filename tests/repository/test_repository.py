@@ -114,7 +114,7 @@ def test_make_lists_every_target() -> None:
         ["make", "-C", str(ROOT), "--no-print-directory"], check=True, capture_output=True, text=True
     )
     targets = [line.split()[1] for line in listed.stdout.splitlines()]
-    assert targets == ["help", "setup", "test", "test-long", "test-faults", "check", "demo", "bench", "clean"]
+    assert targets == ["help", "setup", "test", "test-long", "test-faults", "check", "demo", "bench", "docs", "clean"]
 
 
 def test_scripts_can_be_run() -> None:

@@ -54,16 +54,18 @@ def bench(
     from rich.console import Console
 
     from windrow.cli.output import Staged
+    from windrow.cli.progress import at_work
 
     chosen = choose(discover(Path.cwd()), names or [])
     console = Console(highlight=False)
     measured: dict[str, Sequence[Row]] = {}
     with ExitStack() as staged:
         json_file = None if json is None else staged.enter_context(Staged(Path(json)))
-        for benchmark in chosen:
+        for place, benchmark in enumerate(chosen):
             module = load(benchmark)
             console.print(f"{benchmark.name}: {module.DESCRIPTION}", style="bold", markup=False, soft_wrap=True)
-            measured[benchmark.name] = module.run(quick)
+            with at_work([each.name for each in chosen], place, Console(stderr=True)):
+                measured[benchmark.name] = module.run(quick)
             _print(measured[benchmark.name], console)
         if json_file is not None:
             json_file.write_text(dumps(measured, indent=2, default=str) + "\n", encoding="utf-8")

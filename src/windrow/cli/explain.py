@@ -1,4 +1,7 @@
-"""`windrow explain`: what a query means and how it would be run, from the schemas of its files alone."""
+"""`windrow explain`: what a query means, how it would be run, and what that is predicted to take.
+
+schemas of the files ─▶ plan, in words and as trees                     some of their rows ─▶ look ─▶ forecast
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,10 @@ from windrow.cli import options
 
 if TYPE_CHECKING:
     from windrow.cli.question import Question
-    from windrow.query.spec import Stream, Window
+    from windrow.control.forecast import Forecast
+    from windrow.query.spec import Stream
     from windrow.run.local import LocalJoin
-
-_UNITS_US = (
-    ("DAYS", 86_400_000_000),
-    ("HOURS", 3_600_000_000),
-    ("MINUTES", 60_000_000),
-    ("SECONDS", 1_000_000),
-    ("MILLISECONDS", 1_000),
-)
-_DRIVING = {
-    "timestamp": "new rows run in order of event time",
-    "round_robin": "the streams' new rows run in turn, one stream further each batch",
-    "consumption_rate": "the stream with the fewest results a row runs first",
-    "initial_output_size": "the stream whose new rows can meet the most stored rows runs first",
-    "output_rate": "the stream whose row can meet the most stored rows runs first",
-    "auto_total": "in the order that is predicted to take the least work, batch by batch",
-    "auto_early": "in the order whose results are predicted to come first, batch by batch",
-}
+    from windrow.run.look import Look
 
 _Slices = Annotated[
     int | None,
@@ -50,7 +38,19 @@ _SliceBy = Annotated[
 ]
 _Rates = Annotated[
     list[str] | None,
-    typer.Option("--rate", metavar="NAME=ROWS", help="Rows a second of a stream, to predict bytes; once for each."),
+    typer.Option(
+        "--rate",
+        metavar="NAME=ROWS",
+        help="Rows a second of a stream, to predict with in place of its files'; once for each.",
+    ),
+]
+_Look = Annotated[
+    int,
+    typer.Option(
+        metavar="ROWS",
+        min=0,
+        help="How many rows to look at for predictions; 0 reads only the files' columns, and predicts nothing.",
+    ),
 ]
 
 
@@ -64,15 +64,19 @@ def explain(  # noqa: PLR0913 - every option is an argument
     slices: _Slices = None,
     slice_by: _SliceBy = "time",
     rate: _Rates = None,
+    look: _Look = 20_000,
     json: options.Json = False,
 ) -> None:
-    """Show how a query would be run, and why; nothing runs.
+    """Show how a query would be run, why, and what it is predicted to take; nothing is written.
 
     For each stream: what enters its window, how long it stays, in which order and by which method its new rows search
-    the windows of the others, on which slice a row is kept, and how many copies are predicted to travel.
+    the windows of the others. Predicted from a look at some rows: work, the rate at which one processor saturates,
+    memory, the recall to expect beyond it, and what travels on Spark.
 
     \b
     windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv
+    windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv --rate cam1=5000 --rate cam2=800
+    windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv --look 0
     windrow explain near.sql --stream cam1=cam1.parquet --stream cam2=cam2.csv --slices 8 --slice-by time --json
     """
     import windrow
@@ -86,10 +90,37 @@ def explain(  # noqa: PLR0913 - every option is an argument
     count = slices if slices is not None else os.cpu_count() or 1
     plan = plan_query(question.spec, policy=policy, methods=method, slices=count, slice_by=slice_by)
     join = windrow.local(question.join, plan=plan)
+    seen, forecast, costs_from = _looked(question, look, method, rates_hz)
     if json:
-        typer.echo(json_format.dumps(as_values(question, join), indent=2))
+        typer.echo(json_format.dumps(as_values(question, join, seen, forecast), indent=2))
     else:
-        _print(question, join, rates_hz)
+        from windrow.cli.explained import Printer
+
+        Printer(question, join, rates_hz).print(seen, forecast, costs_from)
+
+
+def _looked(
+    question: Question, most_rows: int, methods: list[str] | None, rates_hz: dict[str, float]
+) -> tuple[Look | None, Forecast | None, str]:
+    """What a look saw and foretells, and where its costs come from."""
+    from rich.console import Console
+
+    from windrow.control.forecast import forecast
+    from windrow.plan.calibration import calibrated
+    from windrow.plan.work import REFERENCE
+    from windrow.run.look import look
+
+    if most_rows == 0:
+        return None, None, ""
+    measured = calibrated()
+    costs = REFERENCE if measured is None else measured
+    with Console(stderr=True).status("looking at some rows"):
+        rows = {name: table for name, (table, _, _) in question.read().items()}
+        seen = look(question.join, rows, most_rows=most_rows, methods=methods, costs=costs)
+    came = (
+        "built in; windrow calibrate measures this machine's" if measured is None else "windrow calibrate measured here"
+    )
+    return seen, None if seen is None else forecast(seen.known.at(rates_hz)), came
 
 
 def _check_slices(slices: int | None, slice_by: str) -> None:
@@ -128,10 +159,20 @@ def parse_rates(texts: Sequence[str], names: Collection[str]) -> dict[str, float
     return found
 
 
-def as_values(question: Question, join: LocalJoin) -> dict[str, Any]:
+def as_values(question: Question, join: LocalJoin, look: Look | None, forecast: Forecast | None) -> dict[str, Any]:
     """The explanation as plain values; `plan` is the plan's own JSON form, its conjuncts are places in `conjuncts`;
-    `copies` is what is predicted to travel at each step of a driver's path.
+    `copies` is what is predicted to travel at each step of a driver's path; `predicted` is None where nothing was
+    looked at.
     """
+    predicted = None
+    if look is not None and forecast is not None:
+        looked = {
+            "rows": look.rows,
+            "span_s": look.span_s,
+            "results": look.results,
+            "longer_than_windows": look.is_long,
+        }
+        predicted = {"look": looked, **forecast.to_values()}
     from windrow.plan.shuffle import predicted_copies
 
     return {
@@ -139,11 +180,14 @@ def as_values(question: Question, join: LocalJoin) -> dict[str, Any]:
         "conjuncts": [str(conjunct) for conjunct in join.spec.conjuncts],
         "copies": {driver: list(counts) for driver, counts in predicted_copies(join.spec, join.plan).items()},
         "streams": [_stream_values(question, join, stream) for stream in join.spec.streams],
+        "predicted": predicted,
         "outputs": [{"name": output.name, "type": str(output.expression.type)} for output in join.spec.outputs],
     }
 
 
 def _stream_values(question: Question, join: LocalJoin, stream: Stream) -> dict[str, Any]:
+    from windrow.cli.explained import entrance_of
+
     return {
         "name": stream.name,
         "source": stream.source,
@@ -157,67 +201,3 @@ def _stream_values(question: Question, join: LocalJoin, stream: Stream) -> dict[
         "columns": [column.name for column in join.spec.used_columns(stream.name)],
         "entrance": entrance_of(join, stream.name),
     }
-
-
-def entrance_of(join: LocalJoin, name: str) -> list[str]:
-    """The conditions a row of a stream has to meet to enter its window."""
-    entrance = join.program.entrances[name]
-    return [*(str(condition) for condition in entrance.filters), *(f"{leaf} IS NOT NULL" for leaf in entrance.required)]
-
-
-def window_text(window: Window) -> str:
-    """A window as a query writes it."""
-    return span_text(window.span_us) if window.span_us is not None else f"ROWS {window.rows}"
-
-
-def span_text(span_us: int) -> str:
-    """A span of time in the largest unit that gives a whole number.
-
-    >>> span_text(90_000_000), span_text(1_500), span_text(0), span_text(2**63 - 1)
-    ('90 SECONDS', '1500 MICROSECONDS', '0 SECONDS', 'without end')
-    """
-    if span_us == 2**63 - 1:
-        return "without end"
-    if span_us == 0:
-        return "0 SECONDS"
-    return next(
-        (f"{span_us // unit_us} {unit}" for unit, unit_us in _UNITS_US if span_us % unit_us == 0),
-        f"{span_us} MICROSECONDS",
-    )
-
-
-def _print(question: Question, join: LocalJoin, rates_hz: dict[str, float]) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    from windrow.plan.shuffle import slices_lines
-
-    console = Console(highlight=False)
-
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(text, style), soft_wrap=True)
-
-    line("Streams", "bold")
-    for stream in join.spec.streams:
-        late = f", lateness {span_text(stream.lateness_us)}" if stream.lateness_us else ""
-        late += f", freshness {span_text(stream.freshness_us)}" if stream.freshness_us is not None else ""
-        reads = f"{stream.source} from {question.recorded[stream.source].source.path}, event time {stream.time}"
-        line(f"  {stream.name}: {reads}, window {window_text(stream.window)}{late}")
-        for condition in entrance_of(join, stream.name):
-            line(f"    enters only if {condition}", "dim")
-    line("")
-    line(f"Plan, policy {join.plan.policy}: {_DRIVING[join.plan.policy]}", "bold")
-    for route in join.plan.firsts:
-        line(f"  a new row of {route.driver}")
-        for number, step in enumerate(route.steps, start=1):
-            line(f"    {number}. probes {step.stream}, {step.method}: {step.why}")
-            rest = [str(join.spec.conjuncts[place]) for place in step.conjuncts if place not in step.leading]
-            if rest and step.leading:
-                line(f"       then checks {' AND '.join(rest)}", "dim")
-    line("")
-    line("On Spark", "bold")
-    for text in slices_lines(join.spec, join.plan, rates_hz):
-        line(f"  {text}")
-    line("")
-    line("Result columns", "bold")
-    line("  " + ", ".join(f"{output.name} {output.expression.type}" for output in join.spec.outputs))

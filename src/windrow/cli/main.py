@@ -23,7 +23,6 @@ COMMANDS = (run, explain, demo, state, bench, calibrate, reproduce)
 main = typer.Typer(
     name="windrow",
     cls=Commands,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

@@ -1,12 +1,24 @@
-"""Progress bars for replays, here and on Spark: on stderr, and only where that is a terminal."""
+"""Progress bars, for replays here and on Spark and for lists of long tasks: on stderr, and only where that is a
+terminal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from windrow.streams.replay import Replay, ReplayBatch
@@ -61,3 +73,27 @@ def await_end(running: RunningJoin, console: Console, raise_noted: Callable[[], 
             done, batches = given(running)
             if batches:
                 progress.update(task, completed=done, total=batches)
+
+
+@contextmanager
+def at_work(names: Sequence[str], place: int, console: Console) -> Iterator[None]:
+    """Inside, the task at a place of a list runs: shown are which one, of how many, and for how long.
+
+    The bar is gone before the task's result is printed, which may be on standard output.
+    """
+    columns = (
+        SpinnerColumn(),
+        BarColumn(),
+        TextColumn(f"{place + 1} of {len(names)}: {{task.description}}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as progress:
+        progress.add_task(names[place], total=len(names), completed=place)
+        yield

@@ -87,12 +87,17 @@ def _run(
 ) -> list[dict[str, Any]]:
     from time import perf_counter
 
+    from rich.console import Console
+
+    from windrow.cli.progress import at_work
+
     told = []
     failing = []
-    for experiment in chosen:
+    for place, experiment in enumerate(chosen):
         console.print(f"{experiment.name}: {experiment.title}", style="bold", markup=False, soft_wrap=True)
         started = perf_counter()
-        outcome = experiment.run(quick, seed)
+        with at_work([each.name for each in chosen], place, Console(stderr=True)):
+            outcome = experiment.run(quick, seed)
         seconds = perf_counter() - started
         _print_claims(outcome, console)
         if folder is not None:

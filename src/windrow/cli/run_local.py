@@ -11,6 +11,7 @@ import pyarrow as pa
 from rich.console import Console
 
 import windrow
+from windrow.cli.outcome import Stopped
 from windrow.cli.output import SetAsideFiles
 from windrow.cli.progress import tracked
 from windrow.cli.question import Asked
@@ -46,7 +47,10 @@ def run_here(
             charge=None if pace is None else lambda done: done.slowed(pace),
         )
         replay = Replay(question.read(), batch_us=asked.batch_us, as_arrived=asked.as_arrived)
-        _join_all(join, replay, None if pace is None else Schedule(replay.ends_us, pace), deliver)
+        try:
+            _join_all(join, replay, None if pace is None else Schedule(replay.ends_us, pace), deliver)
+        except KeyboardInterrupt:
+            raise Stopped(f"stopped before the end; nothing was left behind. Until then: {join.report}") from None
     return {**_totals(join.report), **join.report.to_dict()}
 
 

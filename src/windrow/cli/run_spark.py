@@ -54,9 +54,8 @@ def run_on_spark(
         try:
             seconds = _join_all(asked, place, master or LOCAL, aside is not None, memory)
         except KeyboardInterrupt:
-            if checkpoint is None:
-                raise
-            raise Stopped(f"stopped before the end; the same command goes on from '{checkpoint}'") from None
+            left = "nothing was left behind" if checkpoint is None else f"the same command goes on from '{checkpoint}'"
+            raise Stopped(f"stopped before the end; {left}. {_until_then(place)}") from None
         for rows in results_of(place, results.schema):
             results.write(rows)
         if aside is not None:
@@ -103,6 +102,15 @@ def _join_all(asked: Asked, place: str, master: str, set_aside: bool, memory: st
             running.stop(STOPPED_WITHIN_S)
             raise
         return perf_counter() - started
+
+
+def _until_then(place: str) -> str:
+    """What had been done when a run was stopped."""
+    found = find_checkpoint(place)
+    if found is None:
+        return "No batch had ended"
+    rows = sum(gate.counts["rows"] for gate in found.commit.gates.values())
+    return f"Until then: {rows:,} rows in, {found.commit.batch + 1:,} batches, {found.commit.results:,} results"
 
 
 def _recordings(asked: Asked) -> Recordings:

@@ -110,6 +110,18 @@ class Plan:
         """The first path of each driver."""
         return tuple(path for path in self.paths if path.alternative == 0)
 
+    def _repr_html_(self) -> str:
+        from windrow.query.markup import table, titled
+
+        steps = [
+            (path.name, number, step.stream, step.method, step.why)
+            for path in self.firsts
+            for number, step in enumerate(path.steps, start=1)
+        ]
+        shed = f"throttle {self.shedding.throttle:g}" if self.shedding.restricts else "nothing is left out"
+        title = f"Plan, policy {self.policy}, {self.slices.count} slices, {shed}"
+        return titled(title, table(("a new row of", "step", "probes", "by", "because"), steps))
+
     def to_json(self) -> str:
         """The plan as text, with its format's version."""
         return json.dumps({"version": FORMAT_VERSION, **asdict(self)}, indent=2)

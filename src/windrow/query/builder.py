@@ -140,6 +140,12 @@ class Join:
         names = ", ".join(stream.name for stream in self.streams) or "no streams"
         return f"<Join of {names}: {conditions} condition{'' if conditions == 1 else 's'}>"
 
+    def _repr_html_(self) -> str | None:
+        try:
+            return self.spec()._repr_html_()
+        except QueryError:
+            return None  # not complete yet: notebooks show its text
+
 
 def join() -> Join:
     """A join without streams yet."""

@@ -175,3 +175,21 @@ class QuerySpec:
     @property
     def has_row_window(self) -> bool:
         return any(stream.window.rows is not None for stream in self.streams)
+
+    def _repr_html_(self) -> str:
+        from windrow.query.markup import table, titled
+
+        spans = [
+            f"{stream.window.rows} rows" if stream.window.span_us is None else f"{stream.window.span_us / 1e6:g} s"
+            for stream in self.streams
+        ]
+        streams = [
+            (stream.name, stream.source, stream.time, span, f"{stream.lateness_us / 1e6:g} s")
+            for stream, span in zip(self.streams, spans, strict=True)
+        ]
+        return titled(
+            "Query",
+            table(("stream", "reads", "event time", "window", "lateness"), streams),
+            table(("conditions",), [(conjunct,) for conjunct in self.conjuncts]),
+            table(("result column", "type"), [(output.name, output.expression.type) for output in self.outputs]),
+        )

@@ -49,6 +49,7 @@ from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, Scene, event_of, told_bins
 from windrow.run.freshness import Freshness, FreshResults, oldest_of
+from windrow.run.history import History
 from windrow.run.keeper import Keeper, with_memory
 from windrow.run.options import SHEDS, LocalOptions, settings_of
 from windrow.run.partial import Partial
@@ -123,6 +124,7 @@ class LocalJoin:
         self.observation: Observation | None = None
         self.order: Order | None = None
         self.recall = RecallMeter()
+        self.history = History()
         self.summing = None if spec.summary is None else Summing(spec.summary, self.program.schema, self.stores)
         self._clock = asked.clock
         self._charge = asked.charge
@@ -167,7 +169,8 @@ class LocalJoin:
         """What the run took in, left out and found so far."""
         done = Done(self._batches, self._results, self._seconds, self._clocked.busy_share)
         made = make_report(self.program, self.entry.gates, self.stores, done)
-        made = made.with_recall(self.recall, {name: buffer.dropped for name, buffer in self._buffers.items()})
+        dropped = {name: buffer.dropped for name, buffer in self._buffers.items()}
+        made = replace(made.with_recall(self.recall, dropped), history=self.history.moments)
         if self.keeper is not None:
             made = replace(made, memory=memory_report(self.keeper, self.stores, self._lost))
         if self.backlog is not None:
@@ -397,6 +400,7 @@ class LocalJoin:
             took_s = 0.0 if self._is_told and self._charge is None else self.observation.busy_s
             known_us = None if newest_us == NEVER_US else newest_us
             self.freshness.observe(self._batches, now_s, took_s, known_us, batch.delivered)
+        self.history.add(self.observation, self.plan.shedding.throttle)
         if not batch.last:
             self._clocked = self._clocked.after(span_s, self.observation.busy_s)
         if self.controller is not None:

@@ -20,6 +20,7 @@ from windrow.control.recall import Recall, RecallMeter, Recent
 from windrow.run.admit import NEVER_US, Gate
 from windrow.run.backlog import RepairReport
 from windrow.run.freshness import FreshnessReport
+from windrow.run.history import Moment
 from windrow.run.keeper import Keeper
 from windrow.run.program import Program
 from windrow.store.window import Store
@@ -104,7 +105,8 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class Report:
     """A run so far; `throttle` is the share of the full work done of late, None where all is; `repair` says what became
-    of the rest, where it comes later; `freshness` how promises were kept, where there are any.
+    of the rest, where it comes later; `freshness` how promises were kept, where there are any; `history` has the last
+    batches, for `plot`.
     """
 
     policy: str
@@ -122,6 +124,7 @@ class Report:
     recent: Recent | None = None
     repair: RepairReport | None = None
     freshness: FreshnessReport | None = None
+    history: tuple[Moment, ...] = field(default=(), repr=False)
 
     @property
     def unseen(self) -> int:
@@ -134,7 +137,24 @@ class Report:
         return replace(self, streams=streams, recall=meter.whole, recent=meter.recent)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """As plain values, without the history."""
+        return {name: value for name, value in asdict(replace(self, history=())).items() if name != "history"}
+
+    def plot(self) -> Any:
+        """The run's last batches as a Plotly figure: rows, results, how busy it was, what the windows held."""
+        from windrow.run.drawing import figure
+
+        return figure(self.history)
+
+    def _repr_html_(self) -> str:
+        from windrow.query.markup import table, titled
+
+        columns = ("rows", "late", "bad", "too_far_ahead", "filtered", "dropped", "let_go", "stored", "stored_bytes")
+        streams = [(name, *(getattr(stream, column) for column in columns)) for name, stream in self.streams.items()]
+        steps = [(step.driver, step.store, step.method, step.compared, step.proposed, step.matched, step.why)
+                 for step in self.steps]  # fmt: skip
+        head = ("a new row of", "probed", "by", "compared", "proposed", "matched", "because")
+        return titled(str(self), table(("stream", *columns), streams), table(head, steps))
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)

@@ -23,12 +23,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.errors import UsageError, WindrowError
 from windrow.plan.shuffle import slices_lines
+from windrow.plan.telling import method_lines, query_lines, tree_lines
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.failures import brief
 from windrow.run.spark.keeping import let_go_of, memory_of
 from windrow.run.spark.query import BatchRunner
 from windrow.run.spark.state import Commit
 from windrow.run.spark.turnstile import Turnstile
+from windrow.run.status import Status
 
 RATED_BATCHES = 10
 """Rates are over this many batches."""
@@ -67,7 +69,7 @@ class RunningJoin:
     def is_active(self) -> bool:
         return bool(self.spark_query.isActive)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Where the join stands: the last batch, results so far, what became of each stream's rows, what is stored.
 
         `throttle` is the share of the full work that is done, `recall` how much of all results that gave so far with a
@@ -80,30 +82,32 @@ class RunningJoin:
         gates = {} if state is None else state.gates
         live = {} if state is None else state.live
         files = {name: [file for held in live.values() for file in held.get(name, ())] for name in gates}
-        return {
-            "name": self.name,
-            "active": self.is_active,
-            "batch": -1 if state is None else state.batch,
-            "now": readable(state.now_us) if gates and state else None,
-            "results": 0 if state is None else state.results,
-            "throttle": self._runner.steering.shedding.throttle,
-            "recall": self._runner.steering.recall.whole.to_values(),
-            "results_per_s": rate(progress, lambda batch: batch["results"]),
-            "streams": {
-                name: {
-                    **gate.counts,
-                    "stored": sum(file.rows for file in files[name]),
-                    "let_go": let_go_of(state, name),
-                    "rows_per_s": rate(progress, partial(_rows_of, name)),
-                    "watermark": readable(gate.watermark_us),
-                }
-                for name, gate in gates.items()
-            },
-            "memory": None if state is None else memory_of(state),
-            "held_back_by": held_back_by({name: gate.watermark_us for name, gate in gates.items()}),
-            "segments": sum(map(len, files.values())),
-            "bytes": sum(file.bytes for held in files.values() for file in held),
-        }
+        return Status(
+            {
+                "name": self.name,
+                "active": self.is_active,
+                "batch": -1 if state is None else state.batch,
+                "now": readable(state.now_us) if gates and state else None,
+                "results": 0 if state is None else state.results,
+                "throttle": self._runner.steering.shedding.throttle,
+                "recall": self._runner.steering.recall.whole.to_values(),
+                "results_per_s": rate(progress, lambda batch: batch["results"]),
+                "streams": {
+                    name: {
+                        **gate.counts,
+                        "stored": sum(file.rows for file in files[name]),
+                        "let_go": let_go_of(state, name),
+                        "rows_per_s": rate(progress, partial(_rows_of, name)),
+                        "watermark": readable(gate.watermark_us),
+                    }
+                    for name, gate in gates.items()
+                },
+                "memory": None if state is None else memory_of(state),
+                "held_back_by": held_back_by({name: gate.watermark_us for name, gate in gates.items()}),
+                "segments": sum(map(len, files.values())),
+                "bytes": sum(file.bytes for held in files.values() for file in held),
+            }
+        )
 
     def recent_progress(self) -> list[dict[str, Any]]:
         """The last hundred batches or so: number, clock, rows in, results, and how long each part took."""
@@ -125,7 +129,9 @@ class RunningJoin:
         return told
 
     def explain(self) -> str:
-        """The plan: what each driver probes, by which method, and why; how streams are sliced, and what that ships."""
+        """What is asked, in words; what each driver probes, by which method, and why, as lines and as trees; how
+        streams are sliced, and what that ships.
+        """
         spec, plan = self._runner.setting.spec, self._runner.plan
         progress = self.recent_progress()[-RATED_BATCHES:]
         rates_hz = {stream.name: rate(progress, partial(_rows_of, stream.name)) for stream in spec.streams}
@@ -134,7 +140,11 @@ class RunningJoin:
             for path in plan.firsts
             for step in path.steps
         ]
-        return "\n".join([*lines, *slices_lines(spec, plan, rates_hz if any(rates_hz.values()) else None)])
+        conjuncts = [str(conjunct) for conjunct in spec.conjuncts]
+        trees = [line for path in plan.firsts for line in tree_lines(conjuncts, path)]
+        slices = slices_lines(spec, plan, rates_hz if any(rates_hz.values()) else None)
+        parts = (query_lines(spec), lines, method_lines(plan), trees, slices)
+        return "\n\n".join("\n".join(part) for part in parts)
 
     def results(self) -> DataFrame:
         """The results as a streaming DataFrame that follows the commits, to go on with in Spark."""
