@@ -182,6 +182,31 @@ def test_a_restart_gives_the_rows_of_a_run_without_the_failure(
     assert [found[number] for number in range(BATCHES)] == in_process(query, "abc")
 
 
+def test_many_results_are_staged_anew_when_a_batch_is_run_again(
+    spark: SparkSession, folders: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = text("a.id + b.id >= 0", "ab", "WINDOW 60 SECONDS")
+    found: dict[int, Rows] = {}
+    read: dict[int, list[str]] = {}
+
+    def sink(frame: DataFrame, batch: int) -> None:
+        read.setdefault(batch, []).extend(frame.inputFiles())
+        collecting(found)(frame, batch)
+        assert frame.count() == found[batch].total(), "the second time it is used"
+
+    join = asked(spark, folders, query, "ab")
+    crash_at("before the commit", BATCHES - 1, monkeypatch)
+    options: dict[str, Any] = {"checkpoint": tmp_path, "trigger": "available now", "slices": 2, "max_ahead": None}
+    with pytest.raises(WindrowError, match="before the commit"):
+        join.start(sink, **options).await_termination()
+    join.start(sink, **options).await_termination()
+    assert [found[number] for number in range(BATCHES)] == in_process(query, "ab")
+    first, again = read[BATCHES - 1]
+    assert first != again
+    assert first.endswith(".parquet")
+    assert read[0] == [], "few results come in a message"
+
+
 def test_a_path_holds_each_batch_once_and_another_query_is_refused(
     spark: SparkSession, folders: dict[str, str], tmp_path: Path
 ) -> None:

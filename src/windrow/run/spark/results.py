@@ -89,8 +89,8 @@ def write_results(
 def _writer(output: Output, file: Any, schema: pa.Schema) -> Any:
     if output.ending(schema) == "arrow":
         return pa.ipc.new_file(file, schema)
-    if output.form == "frame":  # read once, soon, on this machine or the next: neither small nor searched
-        return pq.ParquetWriter(file, schema, use_dictionary=True, compression="none", write_statistics=False)
+    if output.form == "frame":  # read once, and soon: to make it small takes longer than it saves
+        return pq.ParquetWriter(file, schema, use_dictionary=_texts(schema), compression="none", write_statistics=False)
     return pq.ParquetWriter(file, schema, use_dictionary=_texts(schema), compression="snappy", write_statistics=True)
 
 
