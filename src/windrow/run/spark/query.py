@@ -24,7 +24,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from windrow.control.ledger import Piece
-from windrow.plan.drivers import Load, Order, order_of_drivers
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import Shedding
 from windrow.plan.slices import Slices
@@ -38,6 +37,7 @@ from windrow.run.spark.job import MOST_PARTS, Job, Kernels
 from windrow.run.spark.journal import Journal, is_done
 from windrow.run.spark.keeping import Keeping, upkeep_of, within
 from windrow.run.spark.lanes import Arrived
+from windrow.run.spark.planning import cuts_of, order_of
 from windrow.run.spark.question import check_same, question_of
 from windrow.run.spark.repairing import Repairing
 from windrow.run.spark.results import Results
@@ -286,9 +286,9 @@ class BatchRunner:
                 "now_us": now_us,
                 "last": arrived.last,
                 "rows": taken,
-                "order": self._order(arrived.rows, batch),
+                "order": order_of(self.setting.spec, self.plan.policy, last, arrived.rows, batch),
                 "tasks": 1 if small else self.plan.slices.count,
-                "cuts": self._cuts(frame, taken),
+                "cuts": cuts_of(self.setting, frame, taken),
                 "shedding": self.steering.decide(now_us / 1e6).to_values(),
                 **upkeep_of(self.keeping, last.live, self.setting.spec, arrived.rows),
             }
@@ -301,14 +301,6 @@ class BatchRunner:
             self.repairing.begin(plan)
         self.steering.follow(Shedding.from_values(plan["shedding"]))
         return plan
-
-    def _cuts(self, frame: DataFrame, rows: int) -> tuple[int, ...]:
-        """Where to cut a batch that is too large for one job."""
-        parts = -(-rows // self.setting.most_rows)
-        if parts < 2:
-            return ()
-        times = {stream.name: stream.time for stream in self.setting.spec.streams}
-        return self.setting.feed.cuts(frame, times, parts)
 
     def _job(
         self,
@@ -351,18 +343,6 @@ class BatchRunner:
             kernels=self._kernels,
             thinning=Thinning.from_values(plan.get("memory")),
         )
-
-    def _order(self, rows: Mapping[str, int], batch: int) -> Order | None:
-        last = self._state
-        loads = {
-            stream.name: Load(
-                buffered=rows.get(stream.name, 0),
-                stored=sum(file.rows for found in last.live.values() for file in found.get(stream.name, ())),
-                seen=last.gates[stream.name].counts["rows"] if stream.name in last.gates else 0,
-            )
-            for stream in self.setting.spec.streams
-        }
-        return order_of_drivers(self.plan.policy, loads, last.results, batch)
 
     @property
     def query_id(self) -> str:
