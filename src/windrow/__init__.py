@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from windrow.run.report import Report
     from windrow.run.spark.handle import RunningJoin
     from windrow.run.spark.sinks import Format
+    from windrow.run.spark.stopped import repair
 
 __version__ = "0.1.0"
 
@@ -56,6 +57,7 @@ _HOMES = {
     "Report": "windrow.run.report",
     "Format": "windrow.run.spark.sinks",
     "RunningJoin": "windrow.run.spark.handle",
+    "repair": "windrow.run.spark.stopped",
 }
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "join",
     "load_functions",
     "local",
+    "repair",
     "sql",
 ]
 

@@ -54,7 +54,6 @@ def test_what_is_repaired_makes_up_for_what_was_left_out(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--shed", "repair"), "--shed repair means nothing to the spark runtime"),
         (("--repair-at-end",), "nothing is repaired (at: --repair-at-end)"),
         (("--shed", "later"), "cannot be treated as 'later'"),
         (("--shed", "repair", "--repair-order", "newest"), "in the order 'newest'"),
@@ -64,6 +63,34 @@ def test_repairs_that_cannot_be(options: tuple[str, ...], says: str, windrow_com
     ended = windrow_command("run", *cameras_and_query(folder, BAND), *OUT, *options)
     assert ended.code == 2
     assert says in ended.err
+
+
+def test_on_spark_what_was_left_out_is_repaired_by_the_end(
+    spark: SparkSession, windrow_command: Command, folder: Path
+) -> None:
+    assert spark.sparkContext is not None
+    arguments = ("run", *cameras_and_query(folder, BAND), *OUT, "--batch", "20 seconds", "--checkpoint", "near.state")
+    ended = windrow_command(*arguments, "--throttle", "0.2", "--shed", "repair", "--repair-at-end")
+    assert (ended.code, ended.err) == (0, "")
+    table = pq.read_table(folder / "near.parquet")
+    late = sum(table.column("repaired").to_pylist())
+    assert rows_of(table.drop_columns(["repaired"])) == all_rows()
+    assert json.loads(ended.out)["repair"]["results"] == late > 0
+    said = windrow_command("state", "near.state").out
+    assert f"pieces left out: 0 open, {json.loads(ended.out)['repair']['repaired_pieces']:,} repaired" in said
+    again = windrow_command("repair", "near.state", "--json")
+    assert (again.code, again.err) == (0, "")
+    assert json.loads(again.out) == json.loads(ended.out)["repair"]
+    assert "pieces are repaired, with" in windrow_command("repair", "near.state").out
+
+
+def test_a_folder_that_is_no_checkpoint_cannot_be_repaired(
+    spark: SparkSession, windrow_command: Command, folder: Path
+) -> None:
+    assert spark.sparkContext is not None
+    ended = windrow_command("repair", str(folder))
+    assert ended.code == 2
+    assert "does not say what its query asks" in ended.err
 
 
 def test_all_of_the_work_gives_all_rows(windrow_command: Command, folder: Path) -> None:

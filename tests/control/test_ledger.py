@@ -31,7 +31,7 @@ def test_it_is_the_same_after_a_way_through_json() -> None:
     _, left = filled(batches=6, most=9).due(2.5, "oldest")
     left = left.took(1.0, 3.0)
     assert Ledger.from_values(json.loads(json.dumps(left.to_values()))) == left
-    with pytest.raises(StateError, match="format version 99, this is 1"):
+    with pytest.raises(StateError, match="format version 99, this is 2"):
         Ledger.from_values({**left.to_values(), "version": 99})
 
 
@@ -61,6 +61,31 @@ def test_what_is_due_fits_and_parts_add_up(order: str, first: int) -> None:
             assert all(one[1] == two[0] for one, two in pairwise(parts))
     assert ledger.repaired.rows == pytest.approx(600)
     assert not ledger.written
+
+
+def test_what_a_plan_says_is_done_is_done_in_a_ledger_that_is_read_again() -> None:
+    ledger = filled()
+    due, left = ledger.due(2.5, "oldest")
+    chosen = [Piece.from_row(json.loads(json.dumps(piece.to_row()))) for piece in due]
+    assert chosen == list(due)
+    read = Ledger.from_values(json.loads(json.dumps(ledger.to_values())))
+    found, rest = read.parted(chosen)
+    assert [piece.place for piece in found] == [piece.place for piece in due]
+    assert [piece.place for piece in rest.pieces] == sorted(piece.place for piece in left.pieces)
+    done = rest.repairing(found)
+    assert done.repaired.rows + sum(piece.rows for piece in done.pieces) == pytest.approx(600)
+    assert done.parted(chosen) == ((), done)
+    again = rest.reopened(found, read.written)
+    assert Tally.of(again.pieces).rows == pytest.approx(600)
+    assert again.written == read.written
+    assert {piece.place: piece for piece in again.parted(chosen)[1].pieces} == {p.place: p for p in rest.pieces}
+
+
+def test_pieces_that_cannot_be_repaired_are_forgotten_and_counted() -> None:
+    ledger = filled(batches=3)
+    left = ledger.forgetting(piece for piece in ledger.pieces if piece.portion == 1)
+    assert [piece.portion for piece in left.pieces] == [0, 0, 0]
+    assert left.forgotten == Tally(3, 150.0, 3.0, 15.0)
 
 
 def test_a_single_row_is_not_cut() -> None:

@@ -14,11 +14,12 @@ from windrow.cli.calibrate import calibrate
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.outcome import Commands
+from windrow.cli.repair import repair
 from windrow.cli.reproduce import reproduce
 from windrow.cli.run import run
 from windrow.cli.state import state
 
-COMMANDS = (run, explain, demo, state, bench, calibrate, reproduce)
+COMMANDS = (run, explain, demo, state, repair, bench, calibrate, reproduce)
 
 main = typer.Typer(
     name="windrow",

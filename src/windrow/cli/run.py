@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RUNTIMES = ("spark", "local")
 _OF_SPARK = ("--master", "--checkpoint")
-_OF_LOCAL = ("--shed repair", "--stale refuse")
+_OF_LOCAL = ("--stale refuse",)
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -99,7 +99,7 @@ def run(  # noqa: PLR0913 - every option is an argument
         typer.Option(
             metavar="NAME",
             help="What becomes of what is left out: drop, or repair, which delivers it later, when there is time or at "
-            "the end, and gives all results a last column repaired (--runtime local).",
+            "the end, and gives all results a last column repaired.",
         ),
     ] = "drop",
     repair_order: Annotated[
@@ -139,7 +139,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --checkpoint near.state
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --pace 60
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --throttle 0.3
-    windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --pace 60 --shed repair --runtime local
+    windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --pace 60 --shed repair
     windrow run - --stream s=s.arrow --out pairs.parquet --runtime local --json < pairs.sql
     """
     from contextlib import ExitStack, redirect_stdout
@@ -154,10 +154,7 @@ def run(  # noqa: PLR0913 - every option is an argument
 
     started = perf_counter()
     repair = _repair(shed, repair_order, repair_at_end)
-    repairs = None if repair is None else shed
-    _check_runtime(
-        runtime, {"--master": master, "--checkpoint": checkpoint, "--shed repair": repairs, **_refusing(stale)}
-    )
+    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, **_refusing(stale)})
     if memory is not None:
         limit_bytes(memory)
     policy = check_choices(policy, method, favour)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -28,6 +28,7 @@ from windrow.plan.order import plan_query
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.checkpoint import find_checkpoint
 from windrow.run.spark.keeping import let_go_of, memory_of
+from windrow.run.spark.owed import repair_of
 from windrow.run.spark.replayed import aside_of, results_of, start_recorded
 from windrow.run.spark.session import LOCAL, session
 from windrow.run.spark.sources.recorded import Recordings
@@ -93,6 +94,8 @@ def _join_all(asked: Asked, place: str, master: str, set_aside: bool, memory: st
             policy=asked.policy,
             methods=asked.methods,
             throttle=asked.throttle,
+            shed=asked.shed,
+            repair=asked.repair,
             set_aside=set_aside,
             memory=memory,
         )
@@ -136,6 +139,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
     """What a run tells: the same names as in process, as far as Spark knows them."""
     gates = {} if commit is None else commit.gates
     counts = [gate.counts for gate in gates.values()]
+    repair = repair_of(commit)
     plan = plan_query(asked.question.spec, policy=asked.policy, methods=asked.methods)
     return {
         "rows": sum(count["rows"] for count in counts),
@@ -146,6 +150,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
         "batches": 0 if commit is None else commit.batch + 1,
         "results": 0 if commit is None else commit.results,
         **_left_out(None if commit is None else commit.controller),
+        "repair": None if repair is None else asdict(repair),
         "memory": None if commit is None else memory_of(commit),
         "seconds": round(seconds, 3),
         "streams": {

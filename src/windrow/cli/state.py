@@ -96,6 +96,7 @@ def as_text(found: dict[str, Any]) -> str:
             f"last batch {found['batch']}, at {time_text(found['now_us'])}; {found['results']:,} results so far",
             f"{found['segments']:,} segments, {size_text(found['bytes'])}, in {found['slices']:,} slices",
             f"commits on disk: {first} to {last}; {found['dying']:,} files to be deleted with the next batches",
+            *_repairs(found["repair"]),
             "",
             "windows",
             *_aligned(windows),
@@ -106,6 +107,15 @@ def as_text(found: dict[str, Any]) -> str:
             *(held or ["all watermarks are in step: nothing holds expiry back"]),
         ]
     )
+
+
+def _repairs(repair: dict[str, Any] | None) -> list[str]:
+    """What waits to be repaired, and what was."""
+    if repair is None:
+        return []
+    forgotten = f"; {repair['forgotten_pieces']:,} forgotten" if repair["forgotten_pieces"] else ""
+    done = f"{repair['repaired_pieces']:,} repaired, with {repair['results']:,} results"
+    return [f"pieces left out: {repair['open_pieces']:,} open, {done}{forgotten}"]
 
 
 def _held(name: str, holder: str, found: dict[str, Any]) -> str:

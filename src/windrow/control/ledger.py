@@ -38,10 +38,11 @@ from windrow.plan.cost import StepCost
 from windrow.plan.plan import path_name
 from windrow.plan.shedding import Shedding
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MOST_PIECES = 10_000
 LEAST_S = 1e-3
 """What a piece takes, however small: its rows are looked for, and each step is set up."""
+_SUMS = ("predicted_s", "took_s", "off")
 MEMORY = 0.8
 """How much of what was seen of costs stays with each repair that follows."""
 UNSURE = 0.5
@@ -71,10 +72,32 @@ class Piece:
         """Which share of the portion's rows it is about."""
         return self.to_share - self.from_share
 
+    @property
+    def place(self) -> tuple[int, str, int, int, float]:
+        """Where it begins: no other open piece begins there."""
+        return self.batch, self.driver, self.portion, self.step, self.from_share
+
     def cut(self, share: float) -> tuple[Piece, Piece]:
         """A share of it, and the rest."""
         middle = self.from_share + share * self.share
         return self._part(share, self.from_share, middle), self._part(1 - share, middle, self.to_share)
+
+    def after(self, share: float) -> Piece:
+        """What is left of it when it is done up to a share."""
+        return self._part((self.to_share - share) / self.share, share, self.to_share)
+
+    def to_row(self) -> list[Any]:
+        """As values that JSON knows, without names: there are many pieces."""
+        work = [value for units in self.work for value in units]
+        shares = [self.from_share, self.to_share]
+        return [self.batch, self.driver, self.portion, self.step, self.rows, self.cost_s, self.results, *shares, work]
+
+    @staticmethod
+    def from_row(row: Sequence[Any]) -> Piece:
+        """What `to_row` gave, after a way through JSON or not."""
+        batch, driver, portion, step, rows, cost_s, results, from_share, to_share, flat = row
+        work = tuple(Units(*flat[k : k + 3]) for k in range(0, len(flat), 3))
+        return Piece(batch, driver, portion, step, rows, cost_s, results, work, from_share, to_share)
 
     def _part(self, share: float, from_share: float, to_share: float) -> Piece:
         rows, cost_s, results = share * self.rows, share * self.cost_s, share * self.results
@@ -96,6 +119,11 @@ class Driven:
     first_us: int
     last_us: int
     clocks: Mapping[str, int] = field(default_factory=dict)
+
+    def together(self, other: Driven) -> Driven:
+        """These rows and others of the batch."""
+        clocks = {name: min(count, other.clocks.get(name, count)) for name, count in self.clocks.items()}
+        return Driven(min(self.first_us, other.first_us), max(self.last_us, other.last_us), {**other.clocks, **clocks})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +225,40 @@ class Ledger:
         """The ledger when some pieces have been repaired, and only others are left."""
         return replace(self, repaired=self.repaired + Tally.of(chosen))._holding(kept)
 
+    def parted(self, chosen: Iterable[Piece]) -> tuple[tuple[Piece, ...], Ledger]:
+        """Pieces, or first parts of pieces, that are to be repaired, as far as they are in the ledger; and it without
+        them.
+        """
+        ends = {piece.place: piece.to_share for piece in chosen}
+        found: list[Piece] = []
+        kept: list[Piece] = []
+        for piece in self.pieces:
+            end = ends.get(piece.place, piece.from_share)
+            if end <= piece.from_share:
+                kept.append(piece)
+            elif end >= piece.to_share:
+                found.append(piece)
+            else:
+                now, _ = piece.cut((end - piece.from_share) / piece.share)
+                found.append(replace(now, to_share=end))
+                kept.append(piece.after(end))
+        return tuple(found), self._holding(kept)
+
+    def reopened(self, pieces: Iterable[Piece], written: Mapping[int, Written]) -> Ledger:
+        """The ledger with pieces that were to be repaired, and were not."""
+        held = sorted((*pieces, *self.pieces), key=ORDERS["oldest"])
+        return replace(self, written={**written, **self.written})._holding(held)
+
+    def repairing(self, pieces: Iterable[Piece]) -> Ledger:
+        """The ledger when pieces that had been parted from it have been repaired."""
+        return replace(self, repaired=self.repaired + Tally.of(pieces))
+
+    def forgetting(self, pieces: Iterable[Piece]) -> Ledger:
+        """The ledger when some pieces cannot be repaired any more."""
+        gone = {piece.place: piece for piece in pieces}
+        grown = replace(self, forgotten=self.forgotten + Tally.of(gone.values()))
+        return grown._holding(piece for piece in self.pieces if piece.place not in gone)
+
     def priced(self, costs: Mapping[str, Sequence[StepCost]]) -> Ledger:
         """With what pieces are expected to take when these are what the steps of each path cost."""
         return replace(self, pieces=tuple(self._priced(piece, costs) for piece in self.pieces))
@@ -214,26 +276,34 @@ class Ledger:
         )
 
     def to_values(self) -> dict[str, Any]:
-        """As values that JSON knows."""
-        written = [{**asdict(held), "shedding": held.shedding.to_values()} for held in self.written.values()]
-        return {**asdict(replace(self, written={})), "version": FORMAT_VERSION, "written": written}
+        """As values that JSON knows; what several batches left out is said once."""
+        sheddings = list(dict.fromkeys(held.shedding for held in self.written.values()))
+        numbers = {shedding: number for number, shedding in enumerate(sheddings)}
+        return {
+            "version": FORMAT_VERSION,
+            "sheddings": [shedding.to_values() for shedding in sheddings],
+            "written": [_row(held, numbers[held.shedding]) for held in self.written.values()],
+            "pieces": [piece.to_row() for piece in self.pieces],
+            "forgotten": asdict(self.forgotten),
+            "repaired": asdict(self.repaired),
+            **{name: getattr(self, name) for name in ("most", *_SUMS)},
+        }
 
     @staticmethod
     def from_values(values: Mapping[str, Any]) -> Ledger:
         """What `to_values` gave, after a way through JSON or not; another version is refused."""
         if values.get("version") != FORMAT_VERSION:
             message = f"the ledger has format version {values.get('version')}, this is {FORMAT_VERSION}"
-            raise StateError(message, hint="start with a new checkpoint")
-        written = tuple(_written(held) for held in values["written"])
+            raise StateError(message, hint="repair with the version that wrote it, or start with a new checkpoint")
+        sheddings = [Shedding.from_values(held) for held in values["sheddings"]]
+        written = (_written(row, sheddings) for row in values["written"])
         return Ledger(
-            tuple(
-                Piece(**{**held, "work": tuple(Units(*units) for units in held["work"])}) for held in values["pieces"]
-            ),
+            tuple(map(Piece.from_row, values["pieces"])),
             {held.batch: held for held in written},
             int(values["most"]),
             Tally(**values["forgotten"]),
             Tally(**values["repaired"]),
-            *(float(values[name]) for name in ("predicted_s", "took_s", "off")),
+            *(float(values[name]) for name in _SUMS),
         )
 
     def _priced(self, piece: Piece, costs: Mapping[str, Sequence[StepCost]]) -> Piece:
@@ -250,11 +320,12 @@ class Ledger:
         return replace(self, pieces=held, written={k: w for k, w in self.written.items() if k in needed})
 
 
-def _written(values: Mapping[str, Any]) -> Written:
-    order = values["order"]
-    return Written(
-        int(values["batch"]),
-        Shedding.from_values(values["shedding"]),
-        None if order is None else tuple(order),
-        {name: Driven(**held) for name, held in values["drivers"].items()},
-    )
+def _row(held: Written, shedding: int) -> list[Any]:
+    drivers = {name: [rows.first_us, rows.last_us, dict(rows.clocks)] for name, rows in held.drivers.items()}
+    return [held.batch, shedding, None if held.order is None else list(held.order), drivers]
+
+
+def _written(row: Sequence[Any], sheddings: Sequence[Shedding]) -> Written:
+    batch, shedding, order, drivers = row
+    held = {name: Driven(first_us, last_us, dict(clocks)) for name, (first_us, last_us, clocks) in drivers.items()}
+    return Written(int(batch), sheddings[shedding], None if order is None else tuple(order), held)

@@ -17,19 +17,20 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.control.controller import Controller, ControlSettings
-from windrow.control.ledger import MOST_PIECES, ORDERS, Ledger, Written
+from windrow.control.ledger import MOST_PIECES, ORDERS, Ledger, Piece, Written
 from windrow.control.observation import Joined, Observation, Repaired
 from windrow.control.pieces import Outlook, guessed
 from windrow.errors import UsageError
 from windrow.plan.bins import MOST_BINS, lag_bins
 from windrow.plan.cost import StepCost
 from windrow.plan.drivers import Order
-from windrow.plan.plan import Plan
+from windrow.plan.plan import Plan, path_name
 from windrow.plan.shedding import Shedding
 from windrow.plan.work import WorkCosts
 from windrow.query.spec import QuerySpec
@@ -96,6 +97,27 @@ def marked(results: pa.Table, repaired: bool) -> pa.Table:
     return results.append_column(pa.field(COLUMN, pa.bool_()), pa.array(np.full(len(results), repaired)))
 
 
+def report_of(ledger: Ledger, results: int, seconds: float, dropped_rows: int = 0) -> RepairReport:
+    """What became of what was left out."""
+    opened, repaired, forgotten = ledger.open, ledger.repaired, ledger.forgotten
+    return RepairReport(
+        opened.pieces,
+        opened.cost_s,
+        repaired.pieces,
+        results,
+        seconds,
+        forgotten.pieces,
+        forgotten.rows,
+        forgotten.results,
+        dropped_rows,
+    )
+
+
+def marked_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of results with a last column that says whether they were repaired."""
+    return schema.append(pa.field(COLUMN, pa.bool_()))
+
+
 class Backlog:
     """The ledger of a running join, and what is needed to work it off."""
 
@@ -129,14 +151,22 @@ class Backlog:
         stored: Mapping[str, int],
     ) -> None:
         """Write down what a batch left out."""
-        self._prompt_s = 0.0
+        self.begin()
         if not shedding.restricts:
             return
         came = {name: segment for name, segment in fresh.items() if len(segment)}
         rows = {name: rows_of_portions(self.program, name, segment, shedding) for name, segment in came.items()}
         written = Written(batch, shedding, order, {name: driven(segment) for name, segment in came.items()})
+        self.write(written, rows, stored)
+
+    def begin(self) -> None:
+        """A batch begins, of which nothing is written down yet."""
+        self._prompt_s = 0.0
+
+    def write(self, written: Written, rows: Mapping[str, Mapping[int, int]], stored: Mapping[str, int]) -> None:
+        """Write down what a batch, or a part of one, left out: with so many rows in each driver's portions."""
         outlook = self._outlook(stored)
-        self._prompt_s = prompt_s(written, rows, outlook, self._costs_now())
+        self._prompt_s += prompt_s(written, rows, outlook, self._costs_now())
         self.ledger = self.ledger.enter(written, left_out(written, rows, outlook))
 
     def needed_from(self, name: str, cutoff_us: int, first_clock: int) -> tuple[int, int]:
@@ -147,11 +177,14 @@ class Backlog:
         self, done: Observation, stored: Mapping[str, Sequence[Segment]], last: bool
     ) -> tuple[pa.Table, Observation]:
         """The rows repaired after a batch's own work is done, of which the last one repairs all."""
-        started, before = time.perf_counter(), self._corrected(done.joined)
+        started = time.perf_counter()
+        self.price()
+        self.learn(done.joined)
+        before = self.ledger
         pieces, after = (before.pieces, before.without(before.pieces)) if last else before.due(
             self._slack_s(done), self.settings.order
         )  # fmt: skip
-        repair = Repair(self.program, before, stored)
+        repair = Repair(self.program, before.written, stored)
         rows = result_table(self.program, repair.run(pieces))
         self.ledger = after
         if not pieces:
@@ -159,36 +192,49 @@ class Backlog:
         spent_s = time.perf_counter() - started
         work = Observation(done.batch, done.now_s, 0.0, spent_s, {}, repair.joined, results=len(rows))
         seconds = (work if self._charge is None else self._charge(work)).busy_s
-        self.ledger = after.took(sum(piece.cost_s for piece in pieces), seconds)
-        self.results += len(rows)
-        self.seconds += seconds
+        self.took(pieces, len(rows), seconds)
         return rows, replace(done, repaired=Repaired(len(pieces), len(rows), seconds))
+
+    def took(self, pieces: Sequence[Piece], results: int, seconds: float) -> None:
+        """Pieces have been repaired, with so many results, in so many seconds: their work, without what it always takes
+        to have any done.
+        """
+        self.ledger = self.ledger.took(sum(piece.cost_s for piece in pieces), seconds)
+        self.results += results
+        self.seconds += seconds
 
     def report(self, dropped_rows: int) -> RepairReport:
         """What became of what was left out."""
-        opened, repaired, forgotten = self.ledger.open, self.ledger.repaired, self.ledger.forgotten
-        return RepairReport(
-            opened.pieces,
-            opened.cost_s,
-            repaired.pieces,
-            self.results,
-            self.seconds,
-            forgotten.pieces,
-            forgotten.rows,
-            forgotten.results,
-            dropped_rows,
-        )
+        return report_of(self.ledger, self.results, self.seconds, dropped_rows)
 
-    def _corrected(self, joined: Joined) -> Ledger:
-        """The ledger at what steps cost now, which learns how far off that is from batches until there are repairs to
-        learn from.
-        """
+    def to_values(self) -> dict[str, Any]:
+        """As values that JSON knows."""
+        return {"ledger": self.ledger.to_values(), "results": self.results, "seconds": self.seconds}
+
+    def restore(self, values: Mapping[str, Any] | None) -> None:
+        """Go on from what `to_values` gave. Pieces on paths that the plan has no more are forgotten."""
+        self.ledger = Ledger(most=self.settings.most)
+        self.results, self.seconds = 0, 0.0
+        if values is None:
+            return
+        self.ledger = replace(Ledger.from_values(values["ledger"]), most=self.settings.most)
+        self.results, self.seconds = int(values["results"]), float(values["seconds"])
+        self.ledger = self.ledger.forgetting([piece for piece in self.ledger.pieces if not self._can_run(piece)])
+
+    def _can_run(self, piece: Piece) -> bool:
+        portion = self.ledger.written[piece.batch].shedding.of(piece.driver)[piece.portion]
+        return path_name(piece.driver, portion.alternative) in self.program.steps
+
+    def price(self) -> None:
+        """Price pieces at what steps cost now."""
+        self.ledger = self.ledger.priced(self._costs_now())
+
+    def learn(self, joined: Joined) -> None:
+        """Learn from a batch's own work how far off prices are, until there are repairs to learn from."""
         predicted_s, self._prompt_s = self._prompt_s, 0.0
-        ledger = self.ledger.priced(self._costs_now())
-        if ledger.repaired.pieces:
-            return ledger
-        tallies = (*joined.sampled.values(), *joined.others.values())
-        return ledger.took(predicted_s, sum(step.seconds for tally in tallies for step in tally.steps))
+        if not self.ledger.repaired.pieces:
+            tallies = (*joined.sampled.values(), *joined.others.values())
+            self.ledger = self.ledger.took(predicted_s, sum(step.seconds for tally in tallies for step in tally.steps))
 
     def _costs_now(self) -> dict[str, list[StepCost]]:
         if self._controller is not None:

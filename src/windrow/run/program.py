@@ -52,6 +52,7 @@ from windrow.store.segment import Layout, Segment, typed_text
 ROW_ID = "row_id"
 _APART = 0x1F3D5B79
 BATCH = "batch"
+UNKNOWN_BATCH = -1
 SEARCHES: dict[str, tuple[type[Search], ...]] = {
     "hashed": (Equality,), "sorted": (Range,), "matrix": (Similarity,), "loop": (), "opaque": (),
 }  # fmt: skip
@@ -178,7 +179,11 @@ class Program:
         return segment.operands[slot].values
 
     def derived(self, leaf: Expression, batch: pa.RecordBatch) -> Operand | None:
-        """A leaf that was not asked for when rows were stored, from what is there; None if it cannot be had."""
+        """A leaf that was not asked for when rows were stored, from what is there; None if it cannot be had. Rows whose
+        batch is not known came before those that are asked for it.
+        """
+        if isinstance(leaf, Call) and leaf.function == BATCH:
+            return Operand(Form.NUMBER, (np.full(len(batch), UNKNOWN_BATCH, np.int64),))
         if not isinstance(leaf, Call) or leaf.function != ROW_ID:
             return None
         (stream,) = streams_of(leaf)

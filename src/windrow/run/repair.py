@@ -20,7 +20,7 @@ import numpy as np
 from windrow.control.ledger import Driven, Ledger, Piece, Written
 from windrow.control.observation import Joined, PathTally
 from windrow.control.pieces import Outlook, forecast, price, restricted_steps
-from windrow.plan.bins import complement
+from windrow.plan.bins import Lags, complement
 from windrow.plan.cost import StepCost
 from windrow.plan.plan import path_name
 from windrow.plan.shedding import Portion, Shedding
@@ -116,71 +116,103 @@ def needed_from(stream: Stream, cutoff_us: int, first_clock: int, ledger: Ledger
     return cutoff_us, first_clock
 
 
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A piece as it runs, and how the batch ran that it is of."""
+
+    program: Program
+    piece: Piece
+    written: Written
+
+    @property
+    def portion(self) -> Portion:
+        """The portion of the driver's rows."""
+        return portion_of(self.program, self.piece.driver, self.piece.portion, self.written.shedding)
+
+    @property
+    def path(self) -> str:
+        """The path that the rows take."""
+        return path_name(self.piece.driver, self.portion.alternative)
+
+    @property
+    def position(self) -> Then:
+        """The position of the rows, in their time."""
+        names = tuple(self.program.layouts)
+        return Then(self.piece.driver, self.written.order, names, self.program, self.piece.batch)
+
+    def rows(self, views: Mapping[str, View]) -> Partial | None:
+        """Those of the driver's rows that are in its window as it is seen here; None without any."""
+        handles = self._came_in(views[self.piece.driver])
+        if not len(handles):
+            return None
+        first = stored_partial(views, self.piece.driver, handles)
+        portions = dict(shares(self.program, self.piece.driver, first, self.written.shedding))
+        rows = portions.get(self.piece.portion)
+        if rows is None or (self.piece.from_share <= 0 and self.piece.to_share >= 1):
+            return rows
+        drawn = draw(self.program.content_of(rows, self.piece.driver), self.written.shedding.seed, PART)
+        chosen = np.flatnonzero((drawn >= self.piece.from_share) & (drawn < self.piece.to_share))
+        return rows.pick(chosen) if len(chosen) else None
+
+    def lags(self, step: int) -> Lags | None:
+        """The lags that bound where a step looks, None where it may be anywhere; what is outside of lags may be."""
+        return self.portion.lags[step] if step < self.piece.step else None
+
+    def leg(self, step: int, partial: Partial, count: StepCount) -> Leg:
+        """A step, as partial results of the rows take it."""
+        shedding, portion = self.written.shedding, self.portion
+        leg = replace(leg_of(self.program, self.piece.driver, portion, step, partial, shedding, None), count=count)
+        if step < self.piece.step:
+            return leg
+        if step > self.piece.step:
+            return replace(leg, lags=None, strata=None)
+        if leg.strata is not None:
+            return replace(leg, strata=replace(leg.strata, outside=True))
+        return replace(leg, lags=complement(leg.lags or ()))
+
+    def _came_in(self, view: View) -> Array:
+        """Handles of the driver's rows of the batch."""
+        rows = self.written.drivers[self.piece.driver]
+        found = [np.zeros(0, np.int64)]
+        for number, segment in enumerate(view.segments):
+            first = int(np.searchsorted(segment.time_us, rows.first_us))
+            after = int(np.searchsorted(segment.time_us, rows.last_us, side="right"))
+            if first < after:
+                came = np.flatnonzero(self._batches(segment)[first:after] == self.piece.batch)
+                found.append(handles_of(number, came + first))
+        return np.concatenate(found)
+
+    def _batches(self, segment: Segment) -> Array:
+        return self.program.batches_in(self.piece.driver, segment)
+
+
 class Repair:
     """Pieces run over the windows as they are now; counts what that takes, path by path."""
 
-    def __init__(self, program: Program, ledger: Ledger, stored: Mapping[str, Sequence[Segment]]) -> None:
+    def __init__(
+        self, program: Program, written: Mapping[int, Written], stored: Mapping[str, Sequence[Segment]]
+    ) -> None:
         self.program = program
-        self.written = ledger.written
+        self.written = written
         self.views = {s.name: View(s, tuple(stored[s.name]), None) for s in program.spec.streams}
         self.joined = Joined()
 
     def run(self, pieces: Sequence[Piece]) -> Iterator[Partial]:
         """The results of some pieces, in blocks."""
         for piece in pieces:
-            yield from self._run(piece, self.written[piece.batch])
+            yield from self._run(Errand(self.program, piece, self.written[piece.batch]))
 
-    def _run(self, piece: Piece, written: Written) -> Iterator[Partial]:
+    def _run(self, errand: Errand) -> Iterator[Partial]:
         if any(not view.segments for view in self.views.values()):
             return
-        rows = self._rows(piece, written)
+        rows = errand.rows(self.views)
         if rows is None:
             return
-        portion = portion_of(self.program, piece.driver, piece.portion, written.shedding)
-        path = path_name(piece.driver, portion.alternative)
-        counts = tuple(StepCount() for _ in portion.lags)
-        way = Way(tuple(self._leg(piece, portion, rows, written, k, count) for k, count in enumerate(counts)))
-        position = Then(piece.driver, written.order, tuple(self.views), self.program, piece.batch)
+        counts = tuple(StepCount() for _ in errand.portion.lags)
+        way = Way(tuple(errand.leg(step, rows, count) for step, count in enumerate(counts)))
         results = 0
-        for block in follow(way, 0, rows, position):
+        for block in follow(way, 0, rows, errand.position):
             results += len(block)
             yield block
         tally = PathTally(len(rows), results, tuple(count.tally() for count in counts))
-        self.joined += Joined(others={path: tally})
-
-    def _rows(self, piece: Piece, written: Written) -> Partial | None:
-        """The driver's rows."""
-        handles = self._came_in(piece.driver, piece.batch, written.drivers[piece.driver])
-        if not len(handles):
-            return None
-        first = stored_partial(self.views, piece.driver, handles)
-        portions = dict(shares(self.program, piece.driver, first, written.shedding))
-        rows = portions.get(piece.portion)
-        if rows is None or (piece.from_share <= 0 and piece.to_share >= 1):
-            return rows
-        drawn = draw(self.program.content_of(rows, piece.driver), written.shedding.seed, PART)
-        chosen = np.flatnonzero((drawn >= piece.from_share) & (drawn < piece.to_share))
-        return rows.pick(chosen) if len(chosen) else None
-
-    def _came_in(self, driver: str, batch: int, rows: Driven) -> Array:
-        """Handles of a driver's rows of a batch."""
-        found = [np.zeros(0, np.int64)]
-        for number, segment in enumerate(self.views[driver].segments):
-            first = int(np.searchsorted(segment.time_us, rows.first_us))
-            after = int(np.searchsorted(segment.time_us, rows.last_us, side="right"))
-            if first < after:
-                came = np.flatnonzero(self.program.batches_in(driver, segment)[first:after] == batch)
-                found.append(handles_of(number, came + first))
-        return np.concatenate(found)
-
-    def _leg(
-        self, piece: Piece, portion: Portion, first: Partial, written: Written, step: int, count: StepCount
-    ) -> Leg:
-        leg = replace(leg_of(self.program, piece.driver, portion, step, first, written.shedding, None), count=count)
-        if step < piece.step:
-            return leg
-        if step > piece.step:
-            return replace(leg, lags=None, strata=None)
-        if leg.strata is not None:
-            return replace(leg, strata=replace(leg.strata, outside=True))
-        return replace(leg, lags=complement(leg.lags or ()))
+        self.joined += Joined(others={errand.path: tally})

@@ -3,7 +3,10 @@
     commit K-1 ─▶ plan K ─▶ hop 1: segments ─▶ … ─▶ sink ─▶ commit K ─▶ Spark's own commit
                     ↑1            ↑2              ↑3      ↑4        ↑5
 
-python -m tests.run.spark.killed FOLDER STORE POINT BATCH        POINT "never" runs to the end
+python -m tests.run.spark.killed FOLDER STORE POINT BATCH [repairing]        POINT "never" runs to the end
+
+"repairing" does less than all of the work, repairs some of it batch by batch, and the rest, in rounds, when the input
+has ended; for the points of rounds BATCH is the number of the round.
 
 STORE "objects" keeps state and results where nothing is renamed or appended to and each call takes 20 ms. A file
 `begun` says that the first batch of this life has begun, a line in `strikes` that the program killed itself.
@@ -22,10 +25,12 @@ from pyspark.sql import SparkSession
 
 import windrow
 from tests.store.object_store import object_storage
-from windrow.run.spark import query, windows, worker
+from windrow.control.controller import ControlSettings
+from windrow.run.spark import query, stopped, windows, worker
 from windrow.run.spark.job import Attempt, Job
 from windrow.run.spark.publish import FolderSink
 from windrow.run.spark.query import BatchRunner
+from windrow.run.spark.repairing import Repairing
 from windrow.store.storage import LocalStorage, Storage
 
 QUERY = """
@@ -40,8 +45,22 @@ POINTS = (
     "the sink done, not our commit",
     "our commit done, not Spark's",
 )
+MENDED = "the pieces of a batch run"
+ROUND_POINTS = ("a round planned", "a round in the sink", "a round done")
+REPAIR_POINTS = (MENDED, *ROUND_POINTS)
 STORES = ("folder", "objects")
 CALL_S = 0.02
+WHERE: dict[str, tuple[Any, str, int, bool]] = {
+    POINTS[0]: (BatchRunner, "_planned", 1, True),
+    POINTS[2]: (FolderSink, "deliver", -1, False),
+    POINTS[3]: (BatchRunner, "_commit", 1, False),
+    POINTS[4]: (BatchRunner, "_commit", 1, True),
+    MENDED: (BatchRunner, "_repaired", 2, True),
+    ROUND_POINTS[0]: (query, "write_plan", 2, True),
+    ROUND_POINTS[1]: (query, "write_round", 2, False),
+    ROUND_POINTS[2]: (query, "write_round", 2, True),
+}
+"""What is called at a point, which argument is the number of the batch or round, and whether it is over by then."""
 
 
 def storage(folder: Path, store: str, name: str) -> Storage:
@@ -62,7 +81,7 @@ def die_at(folder: str, point: str, due: int) -> None:
     """Arrange for the program to end, without any cleaning up, at a point of a batch."""
     driver = os.getpid()
 
-    def around(owner: type, method: str, number: Callable[..., int], *, after: bool) -> None:
+    def around(owner: Any, method: str, number: Callable[..., int], *, after: bool) -> None:
         original = getattr(owner, method)
 
         def dying(*arguments: Any) -> Any:
@@ -75,22 +94,11 @@ def die_at(folder: str, point: str, due: int) -> None:
 
         setattr(owner, method, dying)
 
-    def second(_self: Any, batch: int, *_rest: Any) -> int:
-        return batch
-
-    def last(*arguments: Any) -> int:
-        return int(arguments[-1])
-
-    if point == POINTS[0]:
-        around(BatchRunner, "_planned", second, after=True)
-    elif point == IN_HOP_1:
+    if point == IN_HOP_1:
         setattr(worker, "hop", dying_hop(folder, due, driver))  # noqa: B010 - mypy lets no function be replaced
-    elif point == POINTS[2]:
-        around(FolderSink, "deliver", last, after=False)
-    elif point == POINTS[3]:
-        around(BatchRunner, "_commit", second, after=False)
-    else:
-        around(BatchRunner, "_commit", second, after=True)
+        return
+    owner, method, place, after = WHERE[point]
+    around(owner, method, lambda *arguments: int(arguments[place]), after=after)
 
 
 def dying_hop(folder: str, due: int, driver: int) -> Callable[..., Any]:
@@ -129,7 +137,7 @@ def say_begun(folder: str) -> None:
     setattr(BatchRunner, "run", run)  # noqa: B010
 
 
-def main(folder: str, store: str, point: str, batch: int) -> None:
+def main(folder: str, store: str, point: str, batch: int, how: str = "exact") -> None:
     """Run the join to the end of its input, or to its death."""
     query.ONE_TASK_SECONDS = -1.0  # in hops, as if batches were large
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
@@ -146,10 +154,16 @@ def main(folder: str, store: str, point: str, batch: int) -> None:
         die_at(folder, point, batch)
     join = windrow.sql(QUERY, frames)
     sink, state = (storage(Path(folder), store, name) for name in ("out", "state"))
-    options = {"state": state, "trigger": "available now", "slices": 2, "max_ahead": None}
+    options: dict[str, Any] = {"state": state, "trigger": "available now", "slices": 2, "max_ahead": None}
+    if how == "repairing":
+        setattr(Repairing, "_slack_s", lambda *_: 0.02)  # noqa: B010 - where batches follow at once there is none
+        stopped.ROUND_S = 0.02
+        options |= {"throttle": 0.3, "control": ControlSettings(interval_s=0.1, sample=0.4), "shed": "repair"}
     join.start(sink, checkpoint=f"{folder}/checkpoint", **options).await_termination()  # type: ignore[attr-defined]
+    if how == "repairing":
+        windrow.repair(spark, f"{folder}/checkpoint", sink, state=state)
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), *sys.argv[5:])

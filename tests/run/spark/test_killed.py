@@ -13,11 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import windrow
-from tests.run.spark.killed import POINTS, QUERY, STORES, storage
+from tests.run.spark.killed import MENDED, POINTS, QUERY, REPAIR_POINTS, STORES, storage
 from tests.run.spark.test_join import ROWS, TABLES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,9 +39,11 @@ def lay_out(folder: Path, batches: int) -> None:
             os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
 
 
-def begun(folder: Path, store: str, point: str = "never", batch: int = 0) -> subprocess.Popen[bytes]:
+def begun(
+    folder: Path, store: str, point: str = "never", batch: int = 0, how: str = "exact"
+) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-m", "tests.run.spark.killed", str(folder), store, point, str(batch)]
+    command = [sys.executable, "-m", "tests.run.spark.killed", str(folder), store, point, str(batch), how]
     quiet = subprocess.DEVNULL
     (folder / "begun").unlink(missing_ok=True)
     return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=quiet, stderr=quiet, start_new_session=True)
@@ -55,9 +58,9 @@ def ended(process: subprocess.Popen[bytes]) -> int:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def struck(folder: Path, store: str, generator: np.random.Generator) -> bool:
+def struck(folder: Path, store: str, generator: np.random.Generator, how: str = "exact") -> bool:
     """Let a program run for a moment, from its first batch on, and kill it; whether it was not through yet."""
-    process = begun(folder, store)
+    process = begun(folder, store, how=how)
     until_s = time.monotonic() + DONE_S
     while not (folder / "begun").exists() and process.poll() is None and time.monotonic() < until_s:
         time.sleep(0.02)
@@ -111,3 +114,34 @@ def test_killed_at_random_moments(seed: int, store: str, tmp_path: Path) -> None
         assert ended(begun(folder, store)) == 0
         assert written(folder, store) == expected()
     assert len(SEEDS) * strikes >= 20
+
+
+def repaired(folder: Path, store: str) -> int:
+    """How many of the published results came later."""
+    out = storage(folder, store, "out")
+    names = [name for name in out.list() if name.startswith("batch=")]
+    return sum(int(pc.sum(pq.read_table(io.BytesIO(out.get(name)))["repaired"]).as_py() or 0) for name in names)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", REPAIR_POINTS)
+def test_killed_while_it_repairs(point: str, tmp_path: Path) -> None:
+    lay_out(tmp_path, BATCHES["points"])
+    for number in (4, 6) if point == MENDED else (1, 2):
+        assert ended(begun(tmp_path, "folder", point, number, "repairing")) == -signal.SIGKILL
+    assert (tmp_path / "strikes").read_text().splitlines() == [point, point]
+    assert ended(begun(tmp_path, "folder", how="repairing")) == 0
+    assert written(tmp_path, "folder") == expected()
+    assert repaired(tmp_path, "folder") > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", SEEDS)
+def test_killed_at_random_moments_of_repairs(seed: int, tmp_path: Path) -> None:
+    generator = np.random.default_rng(seed)
+    lay_out(tmp_path, BATCHES["moments"])
+    for _ in range(STRIKES_A_SEED):
+        struck(tmp_path, "folder", generator, "repairing")
+    assert ended(begun(tmp_path, "folder", how="repairing")) == 0
+    assert written(tmp_path, "folder") == expected()
+    assert repaired(tmp_path, "folder") > 0

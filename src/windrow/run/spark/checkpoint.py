@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from windrow.errors import StateError
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.journal import Journal
+from windrow.run.spark.owed import repair_of
+from windrow.run.spark.rounds import standing
 from windrow.run.spark.state import Commit, Gate, each_file
 from windrow.store.storage import Storage, open_storage, shown
 
@@ -49,7 +51,7 @@ def find_checkpoint(address: str) -> Checkpoint | None:
         batches = committed(storage)
         commit = Journal(storage).commit(batches[-1]) if batches else None
         if commit is not None:
-            return Checkpoint(address, commit, batches)
+            return Checkpoint(address, standing(storage, commit).commit, batches)
     return None
 
 
@@ -62,6 +64,7 @@ def committed(storage: Storage) -> tuple[int, ...]:
 def described(checkpoint: Checkpoint) -> dict[str, Any]:
     """A checkpoint as plain values; times are microseconds since 1970, None before there are any."""
     commit = checkpoint.commit
+    repair = repair_of(commit)
     newest_us = max((gate.watermark_us for gate in commit.gates.values()), default=NEVER_US)
     return {
         "batch": commit.batch,
@@ -72,6 +75,7 @@ def described(checkpoint: Checkpoint) -> dict[str, Any]:
         "segments": sum(1 for _ in each_file(commit.live)),
         "bytes": sum(file.total_bytes for _, _, file in each_file(commit.live)),
         "dying": len(commit.dying),
+        "repair": None if repair is None else asdict(repair),
         "conditions": list(commit.question.conditions),
         "streams": {name: _stream(commit, name, gate, newest_us) for name, gate in commit.gates.items()},
     }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import TracebackType
@@ -73,14 +74,16 @@ class RunningJoin:
         """Where the join stands: the last batch, results so far, what became of each stream's rows, what is stored.
 
         `throttle` is the share of the full work that is done, `recall` how much of all results that gave so far with a
-        95 % interval (`windrow.control.recall`), `memory` how a limit was kept (None: there is
-        none), `held_back_by` the stream with the lowest watermark: no
-        window lets go of rows that it may still meet.
+        95 % interval (`windrow.control.recall`), `repair` what became of the rest where it comes later
+        (`windrow.run.backlog`), `memory` how a limit was kept (None: there is none), `held_back_by` the stream with the
+        lowest watermark: no window lets go of rows that it may still meet.
         """
         state: Commit | None = self._runner.last
         progress = self.recent_progress()[-RATED_BATCHES:]
         gates = {} if state is None else state.gates
         live = {} if state is None else state.live
+        repairing = self._runner.repairing
+        repair = None if repairing is None else repairing.report()
         files = {name: [file for held in live.values() for file in held.get(name, ())] for name in gates}
         return Status(
             {
@@ -102,6 +105,7 @@ class RunningJoin:
                     }
                     for name, gate in gates.items()
                 },
+                "repair": None if repair is None else asdict(repair),
                 "memory": None if state is None else memory_of(state),
                 "held_back_by": held_back_by({name: gate.watermark_us for name, gate in gates.items()}),
                 "segments": sum(map(len, files.values())),

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from windrow.control.ledger import Piece, Written
 from windrow.plan.bins import Bins
 from windrow.plan.drivers import Order
 from windrow.plan.plan import Plan
@@ -32,6 +33,10 @@ from windrow.store.storage import Storage
 
 Attempt = Callable[[], tuple[int, str]]
 """The number of this task's part of the work, and a name that no other attempt at it has."""
+
+
+MOST_PARTS = 1 << 20
+"""A batch has fewer: its rows know the part, as its number behind the batch's."""
 
 
 class Shipped(Protocol):
@@ -53,7 +58,8 @@ class Kernels:
 @dataclass(frozen=True)
 class Job:
     """One batch, or a part of one, as tasks see it: of event times after `from_us`, up to `to_us`; `last` says that no
-    input follows, `learns` that a controller learns from what is noted.
+    input follows, `learns` that a controller learns from what is noted. One with `pieces` has no input: it repairs
+    them, of batches that ran as `written`.
     """
 
     spec: QuerySpec
@@ -79,11 +85,19 @@ class Job:
     aside: Output | None
     run: str
     sheds: bool = False
+    repairs: bool = False
     shedding: Shedding = ALL
     bins: Mapping[str, tuple[Bins, ...]] = field(default_factory=dict)
     learns: bool = False
     kernels: Kernels | None = None
     thinning: Thinning | None = None
+    pieces: tuple[Piece, ...] = ()
+    written: Mapping[int, Written] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The number of the batch, or of the part of it, that its rows know."""
+        return self.batch * MOST_PARTS + self.part
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,7 +114,7 @@ def program_of(job: Job) -> Program:
         if job.kernels is not None and ship.missing(job.kernels.names):
             ship.unpack(job.kernels.files.value)
         plan = Plan.from_json(job.plan_text)
-        _programs[job.key] = Program(job.spec, plan, dict(job.arrow_types), job.keep, job.sheds)
+        _programs[job.key] = Program(job.spec, plan, dict(job.arrow_types), job.keep, job.sheds, job.repairs)
     return _programs[job.key]
 
 

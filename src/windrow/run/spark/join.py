@@ -32,13 +32,14 @@ from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
+from windrow.run.backlog import RepairSettings, check_repairable
 from windrow.run.keeper import with_memory
-from windrow.run.options import settings_of
+from windrow.run.options import SHEDS, settings_of
 from windrow.run.program import Keep, kept_columns
 from windrow.run.spark.aside import Aside
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.lanes import Lanes, in_lanes
-from windrow.run.spark.launch import launch
+from windrow.run.spark.launch import apart_s, launch
 from windrow.run.spark.publish import inside
 from windrow.run.spark.results import Output
 from windrow.run.spark.setting import MOST_ROWS, Setting
@@ -87,6 +88,7 @@ class SparkJoin(Join):
         most_rows: int = MOST_ROWS,
         throttle: float | Literal["auto"] | None = None,
         shed: str = "drop",
+        repair: RepairSettings | None = None,
         control: ControlSettings | None = None,
         memory: str | int | None = None,
     ) -> RunningJoin:
@@ -97,8 +99,10 @@ class SparkJoin(Join):
         how far ahead of the clock a row may be (None: any); `set_aside` a folder for rows that were late or bad;
         `most_rows` how many rows are joined at a time: a larger batch runs in parts; `throttle` the share of the full
         work to do, "auto" for as much as there is time for, None for all; `shed` what becomes of the rest ("drop": it
-        is left out); `control` how, in detail; `memory` how much the windows may take after each batch, segments and
-        their indexes, such as "500MB": beyond it the rows that promise least are let go, and counted.
+        is forgotten; "repair": it comes later, and results have a last column `repaired`); `repair` in which order and
+        when (`windrow.run.backlog`); `control` how much is left out, in detail; `memory` how much the windows may take
+        after each batch, segments and their indexes, such as "500MB": beyond it the rows that promise least are let go,
+        and counted.
         """
         spec = results_only(self.spec())
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
@@ -109,7 +113,7 @@ class SparkJoin(Join):
             raise UsageError(f"slices is {slices}", place="start", hint="give 1 or more")
         if most_rows < 1:
             raise UsageError(f"most_rows is {most_rows}", place="start", hint="give 1 or more")
-        settings = settings_of(throttle, control, spec, policy, shed)
+        settings = settings_of(throttle, control, spec, policy, shed, SHEDS)
         spark = first.sparkSession
         below = fixed(checkpoint)
         storage = state_storage(state, below)
@@ -117,9 +121,11 @@ class SparkJoin(Join):
         frame, lanes = united(spark, spec, frames, keep)
         slices = slices or spark.sparkContext.defaultParallelism
         plan = plan_query(spec, policy=policy, slices=slices, slice_by=slice_by)
+        repairs = shed == "repair"
+        check_repairable(spec, plan, settings, repairs, repair)
         setting = Setting(
             spec=spec,
-            plan=plan if settings is None else with_alternatives(spec, plan),
+            plan=with_alternatives(spec, plan) if repairs or settings is not None else plan,
             arrow_types=_arrow_types(self.sources, spec),
             storage=storage,
             feed=lanes,
@@ -131,6 +137,8 @@ class SparkJoin(Join):
             costs=first_guess(settings is not None),
             max_ahead_us=None if max_ahead is None else span_us(max_ahead),
             most_rows=most_rows,
+            trigger_s=apart_s(trigger),
+            repair=(repair or RepairSettings()) if repairs else None,
         )
         return launch(frame, setting, into, checkpoint=below, trigger=trigger, name=name)
 

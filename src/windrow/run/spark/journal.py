@@ -45,6 +45,7 @@ class Journal:
         self.storage = storage
         self._base: Commit | None = None
         self._bases: dict[int, int] = {}
+        self._again: set[int] = set()
 
     def plan(self, batch: int, attempt: int = 1) -> dict[str, Any] | None:
         """The plan that was written for a batch, or for another attempt at it."""
@@ -55,6 +56,8 @@ class Journal:
 
     def write_plan(self, batch: int, plan: Mapping[str, Any], attempt: int = 1) -> dict[str, Any]:
         """Write the plan of a batch; the one that holds, which is another if somebody wrote one before."""
+        if attempt > 1:
+            self._again.add(batch)
         if self.storage.put_new(_plan_name(batch, attempt), json.dumps(plan).encode()):
             return dict(plan)
         held = self.plan(batch, attempt)
@@ -129,7 +132,10 @@ class Journal:
         commits = [_commit_name(each) for each in sorted(candidates - named)]
         self._bases = {later: base for later, base in self._bases.items() if later > batch}
         waiting = (_waiting_name(batch, stream) for stream in streams)
-        self.storage.delete_all((_plan_name(batch, 1), *commits, *waiting, *objects))
+        attempts = (1, 2) if batch in self._again else (1,)
+        self._again.discard(batch)
+        plans = (_plan_name(batch, attempt) for attempt in attempts)
+        self.storage.delete_all((*plans, *commits, *waiting, *objects))
 
     def sweep(self, commit: Commit) -> tuple[str, ...]:
         """Delete what the last commit does not name and what belongs to batches at least two before it; their names."""
@@ -140,7 +146,7 @@ class Journal:
             if text is not None:
                 bases.add(base_of(text))
         named = {*commit.names(), *commit.dying, *(_commit_name(base) for base in bases if base is not None)}
-        folders = ("segments", "plans", "waiting", "commits")
+        folders = ("segments", "plans", "waiting", "commits", "rounds")
         return tuple(name for folder in folders for name in sweep(self.storage, folder, named, before))
 
     def _text(self, batch: int) -> str | None:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from windrow.errors import QueryError, UsageError
 from windrow.query.clauses import span_us
+from windrow.run.spark.asked import write_asked
 from windrow.run.spark.failures import brief
 from windrow.run.spark.handle import RunningJoin
 from windrow.run.spark.journal import Journal
@@ -38,7 +39,7 @@ def launch(
     spark, state = frame.sparkSession, setting.storage
     runner = BatchRunner(setting)
     _refuse_other_question(setting.storage, runner)
-    schema = runner.program.schema
+    schema = runner.schema
     if isinstance(sink, FormatSink):
         sink.check(spark)
     spans = read_spans(state)
@@ -50,7 +51,13 @@ def launch(
     if not spans:
         # Noted now, so that results() works at once; a change is noted when this start has proved the only one.
         begin_span(state, span_of(sink, 0, schema))
-    turnstile = Turnstile(runner.run, first=lambda: begin_span(state, span_of(sink, last_commit(state) + 1, schema)))
+
+    def begin() -> None:
+        begin_span(state, span_of(sink, last_commit(state) + 1, schema))
+        if setting.repairs:
+            write_asked(setting, sink)
+
+    turnstile = Turnstile(runner.run, first=begin)
     writer = frame.writeStream.foreachBatch(turnstile).option("checkpointLocation", f"{checkpoint}/spark")
     if name is not None:
         writer = writer.queryName(name)
@@ -66,6 +73,16 @@ def _refuse_other_question(state: Storage, runner: BatchRunner) -> None:
     last = Journal(state).commit(last_commit(state))
     if last is not None:
         check_same(last.question, runner.question)
+
+
+def apart_s(trigger: str) -> float:
+    """How many seconds batches are apart at least.
+
+    >>> apart_s("1.5 seconds"), apart_s("available now")
+    (1.5, 0.0)
+    """
+    every = trigger_of(trigger).get("processingTime")
+    return 0.0 if every is None else int(every.partition(" ")[0]) / 1000
 
 
 def trigger_of(text: str) -> dict[str, Any]:

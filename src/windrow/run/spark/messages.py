@@ -9,8 +9,11 @@
     count      0                stream    statistics of the entrance (JSON)
     noted      0                -         what probing did: a clerk's notes (JSON)
     done       0                -         what the task took (JSON)
+    came       0                stream    rows of each portion, for the ledger (JSON)
+    seek       where it looks   -         nothing: rows of pieces are to be found there
 
-`portion` says which portion of its driver's rows a partial result belongs to (`windrow.plan.shedding`).
+`portion` says which portion of its driver's rows a partial result belongs to (`windrow.plan.shedding`); in a repair
+(`windrow.run.spark.mending`) which piece of the job.
 
 A partial result is shipped with copies of just the rows it refers to, as small segments (`windrow.store.codec`), so
 the receiver gathers columns from them by the same handles and the same code as in one process. What of them travels is
@@ -33,7 +36,7 @@ from windrow.store.codec import from_batch, to_batch
 from windrow.store.operand import Array, from_arrow
 from windrow.store.segment import Layout, Segment
 
-STORE, PROBE, KEPT, RESULT, COUNT, STAGED, DONE, NOTED = range(8)
+STORE, PROBE, KEPT, RESULT, COUNT, STAGED, DONE, NOTED, CAME, SEEK = range(10)
 
 SCHEMA = pa.schema([
     ("slice", pa.int32()), ("kind", pa.int8()), ("path", pa.string()), ("rows", pa.int64()), ("payload", pa.binary()),

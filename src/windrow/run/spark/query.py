@@ -15,31 +15,35 @@ from __future__ import annotations
 import re
 import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any
 
-from pyspark import SparkContext
-from pyspark.sql import DataFrame, Row
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
 
-from windrow.plan.drivers import Load, Order, order_of_drivers
+from windrow.control.ledger import Piece
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import Shedding
 from windrow.plan.slices import Slices
 from windrow.probe import ship
 from windrow.run.admit import Entry
+from windrow.run.backlog import marked_schema
 from windrow.run.events import EventLog, Scene, event_of
 from windrow.run.spark.described import described
 from windrow.run.spark.entrance import gates_of, opened
-from windrow.run.spark.job import Job, Kernels
+from windrow.run.spark.job import MOST_PARTS, Job, Kernels
 from windrow.run.spark.journal import Journal, is_done
 from windrow.run.spark.keeping import Keeping, upkeep_of, within
 from windrow.run.spark.lanes import Arrived
+from windrow.run.spark.planning import cuts_of, order_of
 from windrow.run.spark.question import check_same, question_of
+from windrow.run.spark.repairing import Repairing
 from windrow.run.spark.results import Results
+from windrow.run.spark.rounds import check_alone, standing, write_plan, write_round
 from windrow.run.spark.setting import Setting
-from windrow.run.spark.spread import run_job, shown
+from windrow.run.spark.spread import jobs_of, run_job, run_repair, shown
 from windrow.run.spark.state import Commit, Live, bytes_by_slice
 from windrow.run.spark.steering import Steering
 from windrow.run.spark.stopwatch import Stopwatch
@@ -53,6 +57,8 @@ ONE_TASK_SECONDS = 0.3
 SECONDS_A_ROW = 2e-5
 """What a row is taken to cost before any has been joined."""
 REMEMBERED_BATCHES = 100
+_APART = ("compile_s", "repair_s")
+"""Phases that are not the time of a batch's own work."""
 SWEEP_EVERY = 256
 """After so many batches what failed attempts left is looked for."""
 
@@ -63,9 +69,12 @@ class BatchRunner:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self._take_plan(setting.plan)
-        self.steering = Steering(setting.spec, self.plan, setting.control, setting.costs, setting.pace)
+        self.steering = Steering(
+            setting.spec, self.plan, setting.control, setting.costs, setting.pace, setting.trigger_s
+        )
         controller = self.steering.controller
         self.keeping = Keeping.of(setting.spec, setting.control, controller, self.program.indexes)
+        self.repairing = Repairing.of(self.program, setting, controller)
         self.question = question_of(self.program)
         self.journal = Journal(setting.storage)
         self.events = EventLog(setting.storage)
@@ -74,7 +83,9 @@ class BatchRunner:
         self.last: Commit | None = None
         self.progress: deque[dict[str, Any]] = deque(maxlen=REMEMBERED_BATCHES)
         self._seconds_a_row = SECONDS_A_ROW
-        self._is_warm = False
+        self._is_warm = self._is_new = False
+        self._rounds = 0
+        self._begun: tuple[Piece, ...] | None = None
         self._kernels: Kernels | None = None
 
     def _take_plan(self, plan: Plan) -> None:
@@ -83,7 +94,7 @@ class BatchRunner:
         self.program = setting.program(plan)
         self._plan_text = plan.to_json()
         types = sorted(f"{column} {kind}" for column, kind in setting.arrow_types.items())
-        said = (setting.spec, self._plan_text, types, setting.keep, setting.sheds)
+        said = (setting.spec, self._plan_text, types, setting.keep, setting.sheds, setting.repairs)
         self._key = sha256(repr(said).encode()).hexdigest()
 
     def run(self, frame: DataFrame, batch: int) -> None:
@@ -96,11 +107,8 @@ class BatchRunner:
         self.steering.begin()
         if self.keeping is not None:
             self.keeping.restore(self._state.memory)
-        if not self._is_warm:
-            with watch.phase("compile"):
-                self._warm(spark.sparkContext)
-        spark.conf.set("spark.sql.adaptive.enabled", "false")
-        spark.conf.set("spark.sql.shuffle.partitions", "1")
+        with watch.phase("compile"):
+            self._settle_in(spark)
         frame = frame.persist()
         try:
             with watch.phase("count"), described(spark.sparkContext, batch, "count new rows"):
@@ -108,18 +116,21 @@ class BatchRunner:
             with watch.phase("plan"):
                 plan = self._planned(batch, frame, arrived)
             told, entry, live = self._joined(frame, batch, plan, watch)
+            plan = self._repaired(spark, batch, plan, told, entry, live, watch)
             live = within(self.keeping, plan, arrived.rows, told, entry, self._state.live, live)
         finally:
             frame.unpersist()
         with watch.phase("sink"), described(spark.sparkContext, batch, "results to the sink"):
-            results = Results(spark, self.setting.output, self.program.schema, tuple(told.files), tuple(told.inline))
+            results = Results(spark, self.setting.output, self.schema, tuple(told.files), tuple(told.inline))
             self.setting.sink(results, batch)
             if self.setting.aside is not None:
                 self.setting.aside.deliver(told.aside, batch)
         with watch.phase("commit"):
-            busy_s = watch.elapsed_s - watch.seconds.get("compile_s", 0.0)
+            busy_s = watch.elapsed_s - sum(watch.seconds.get(name, 0.0) for name in _APART)
             done = told.observation(batch, plan["now_us"], busy_s, self._state, entry, live)
             self.steering.observe(done, parallel=told.seconds / max(watch.seconds.get("join_s", 0.0), 1e-9))
+            if self.repairing is not None and self.steering.observation is not None:
+                self.repairing.observe(plan["rows"], self.steering.observation)
             self._tell(entry, watch, live, bool(plan["last"]))
             self._commit(batch, plan, entry, live, told)
         self.steering.end(watch.seconds["commit_s"])
@@ -130,6 +141,7 @@ class BatchRunner:
             "now_us": plan["now_us"],
             "rows": dict(arrived.rows),
             "results": told.results,
+            "repaired": told.repaired.results,
             "tasks": plan["tasks"],
             "parts": len(plan["cuts"]) + 1,
             "work_s": told.seconds,
@@ -138,12 +150,31 @@ class BatchRunner:
             **watch.seconds,
         })  # fmt: skip
 
-    def _warm(self, context: SparkContext) -> None:
-        """Compile the kernels of the query; workers on other machines get them, those of this one share the cache."""
+    def _settle_in(self, spark: SparkSession) -> None:
+        """Get ready to run: what batches need of the session, kernels, and the end of a round that was begun."""
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
+        spark.conf.set("spark.sql.shuffle.partitions", "1")
+        if not self._is_warm:
+            self._warm(spark)
+        if self._begun is not None:
+            self.repair_round(spark, self._begun)
+
+    def _warm(self, spark: SparkSession) -> None:
+        """Compile the kernels of the query; workers on other machines get them, those of this one share the cache. A
+        repair that is the first of its kind takes Spark far longer than others: one of nothing is run now.
+        """
         warm(self.setting.program(self.plan))
-        if not re.fullmatch(r"local(\[.*\])?", str(context.master)):
+        if not re.fullmatch(r"local(\[.*\])?", str(spark.sparkContext.master)):
             names, files = ship.packed()
-            self._kernels = Kernels(names, context.broadcast(files))
+            self._kernels = Kernels(names, spark.sparkContext.broadcast(files))
+        if self.setting.repairs:
+            last = self._state
+            slices = self.plan.slices.count
+            plan: dict[str, Any] = {"now_us": 0, "last": False, "order": None, "tasks": slices, "merges": {}}
+            job = self._job(last.batch, 0, (None, None), plan, self._entrance(), {})
+            with described(spark.sparkContext, last.batch + 1, "a repair of nothing, to get ready"):
+                for by_slice in (False, True):
+                    run_repair(spark, job, self.program, by_slice=by_slice)
         self._is_warm = True
 
     def _joined(
@@ -159,6 +190,73 @@ class BatchRunner:
             live = self._settled(job, entry, live, rows, told)
         return told, entry, live
 
+    def _repaired(
+        self,
+        spark: SparkSession,
+        batch: int,
+        plan: dict[str, Any],
+        told: Told,
+        entry: Entry,
+        live: Live,
+        watch: Stopwatch,
+    ) -> dict[str, Any]:
+        """Run the pieces that the plan of a batch names, in the last batch all that are open; the plan that holds."""
+        repairing = self.repairing
+        if repairing is None:
+            return plan
+        if plan["last"]:
+            repairing.take_all()
+        elif self._is_new and repairing.is_overdue(watch.elapsed_s):
+            repairing.put_off()
+            plan = self.journal.write_plan(batch, {**plan, "repair": []}, attempt=2)
+        if repairing.chosen:
+            job = self._job(batch, len(plan["cuts"]) + 1, (None, None), plan, entry, live)
+            if not plan["last"]:
+                job = replace(job, live=self._state.live)
+            late = Told()
+            with watch.phase("repair"):
+                self._mended(spark, job, entry, late)
+            told.join(late, repairing.took(late, watch.seconds["repair_s"]))
+        return plan
+
+    def _mended(self, spark: SparkSession, job: Job, entry: Entry, late: Told) -> None:
+        """Run the pieces that are chosen over the windows of a job."""
+        repairing = self.repairing
+        if repairing is None:
+            return
+        small = repairing.expected_s() / self.setting.pace <= ONE_TASK_SECONDS
+        job = replace(job, tasks=self.plan.slices.count, written=repairing.written, thinning=None)
+        for asked in jobs_of(job, repairing.chosen):
+            with described(spark.sparkContext, job.batch, shown(asked, 1)):
+                late.take_in(run_repair(spark, asked, self.program, by_slice=not small), entry, job.now_us)
+
+    def repair_round(self, spark: SparkSession, pieces: tuple[Piece, ...]) -> None:
+        """Run some pieces between two batches (`windrow.run.spark.rounds`)."""
+        repairing, last, number = self.repairing, self._state, self._rounds + 1
+        if repairing is None:
+            return
+        repairing.back()
+        repairing.take(write_plan(self.setting.storage, last.batch, number, pieces))
+        plan: dict[str, Any] = {"now_us": last.now_us, "last": False, "order": None, "tasks": 1, "merges": {}}
+        watch, late, entry = Stopwatch(), Told(), self._entrance()
+        with watch.phase("repair"):
+            job = self._job(last.batch, MOST_PARTS - number, (None, None), plan, entry, last.live)
+            self._mended(spark, job, entry, late)
+        with described(spark.sparkContext, last.batch, f"results of repair round {number} to the sink"):
+            results = Results(spark, self.setting.output, self.schema, tuple(late.files), tuple(late.inline))
+            self.setting.sink(results, -repairing.rounds - 1)
+        repairing.took(late, watch.seconds["repair_s"])
+        repairing.rounds += 1
+        done = replace(last, ledger=repairing.to_values(), results=last.results + late.results)
+        write_round(self.setting.storage, last.batch, number, done.ledger, done.results)
+        repairing.committed()
+        self.last, self._rounds, self._begun = done, number, None
+
+    def prepare(self, spark: SparkSession, batch: int) -> None:
+        """Get ready for rounds after a batch that is committed."""
+        self._is_done(batch)
+        self._settle_in(spark)
+
     def _is_done(self, batch: int) -> bool:
         if self.last is None:
             self.last = self.journal.last(batch) or Commit(-1, self.question)
@@ -166,12 +264,18 @@ class BatchRunner:
             if self.last.slices is not None:  # stored rows lie where the plan of their time put them
                 self._take_plan(replace(self.plan, slices=Slices.from_values(self.last.slices)))
             self.steering.restore(self.last.controller)
+            if self.repairing is not None:
+                found = standing(self.setting.storage, self.last)
+                self.last, self._rounds, self._begun = found.commit, found.rounds, found.begun
+                self.repairing.backlog.program = self.program
+                self.repairing.restore(self.last.ledger)
             self.journal.sweep(self.last)
         return is_done(self.last, batch, self.query)
 
     def _planned(self, batch: int, frame: DataFrame, arrived: Arrived) -> dict[str, Any]:
         """The plan that was written for a batch, or one that is written now."""
         plan = self.journal.plan(batch)
+        self._is_new = plan is None
         if plan is None:
             last = self._state
             now_us = int(self.setting.clock() * 1_000_000) if arrived.now_us is None else arrived.now_us
@@ -182,23 +286,21 @@ class BatchRunner:
                 "now_us": now_us,
                 "last": arrived.last,
                 "rows": taken,
-                "order": self._order(arrived.rows, batch),
+                "order": order_of(self.setting.spec, self.plan.policy, last, arrived.rows, batch),
                 "tasks": 1 if small else self.plan.slices.count,
-                "cuts": self._cuts(frame, taken),
+                "cuts": cuts_of(self.setting, frame, taken),
                 "shedding": self.steering.decide(now_us / 1e6).to_values(),
                 **upkeep_of(self.keeping, last.live, self.setting.spec, arrived.rows),
             }
+            if self.repairing is not None:
+                plan["repair"] = self.repairing.planned(taken, arrived.last)
             plan = self.journal.write_plan(batch, plan)
+        else:
+            plan = self.journal.plan(batch, attempt=2) or plan
+        if self.repairing is not None:
+            self.repairing.begin(plan)
         self.steering.follow(Shedding.from_values(plan["shedding"]))
         return plan
-
-    def _cuts(self, frame: DataFrame, rows: int) -> tuple[int, ...]:
-        """Where to cut a batch that is too large for one job."""
-        parts = -(-rows // self.setting.most_rows)
-        if parts < 2:
-            return ()
-        times = {stream.name: stream.time for stream in self.setting.spec.streams}
-        return self.setting.feed.cuts(frame, times, parts)
 
     def _job(
         self,
@@ -234,6 +336,7 @@ class BatchRunner:
             aside=None if self.setting.aside is None else self.setting.aside.output,
             run=self.run_name,
             sheds=self.setting.sheds,
+            repairs=self.setting.repairs,
             shedding=self.steering.shedding,
             bins=self.steering.bins,
             learns=self.steering.controller is not None,
@@ -241,17 +344,15 @@ class BatchRunner:
             thinning=Thinning.from_values(plan.get("memory")),
         )
 
-    def _order(self, rows: Mapping[str, int], batch: int) -> Order | None:
-        last = self._state
-        loads = {
-            stream.name: Load(
-                buffered=rows.get(stream.name, 0),
-                stored=sum(file.rows for found in last.live.values() for file in found.get(stream.name, ())),
-                seen=last.gates[stream.name].counts["rows"] if stream.name in last.gates else 0,
-            )
-            for stream in self.setting.spec.streams
-        }
-        return order_of_drivers(self.plan.policy, loads, last.results, batch)
+    @property
+    def query_id(self) -> str:
+        """Spark's id of the query that the state belongs to."""
+        return self._state.query
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of results: the SELECT list, and whether a row was repaired if rows may be."""
+        return marked_schema(self.program.schema) if self.setting.repairs else self.program.schema
 
     @property
     def _state(self) -> Commit:
@@ -268,7 +369,12 @@ class BatchRunner:
         kept = told.take_in(rows, entry, job.now_us)
         entry.advance(job.now_us)
         gone = job.thinning.dying if job.thinning is not None else frozenset()
-        after, dying = after_batch(replace(self._state, live=live), kept, entry.expiry, gone)
+        expiry: Callable[[str], tuple[int, int]] = entry.expiry
+        if self.repairing is not None:
+            came, told.came = told.came, {}
+            self.repairing.left_out(job.number, job.shedding, job.order, came, live)
+            expiry = self.repairing.needed_from(entry)
+        after, dying = after_batch(replace(self._state, live=live), kept, expiry, gone)
         told.dying.update(dying)
         return after
 
@@ -280,7 +386,8 @@ class BatchRunner:
             durations_s = {name.removesuffix("_s"): seconds for name, seconds in watch.seconds.items()}
             steering = self.steering
             held = (steering.recall, durations_s, steering.bins, steering.controller)
-            scene = Scene(self.setting.spec, entry.gates, *held, slices=bytes_by_slice(live), last=last)
+            ledger = None if self.repairing is None else self.repairing.ledger
+            scene = Scene(self.setting.spec, entry.gates, *held, ledger, slices=bytes_by_slice(live), last=last)
             self.events.write(event_of(self.steering.observation, plan, scene))
 
     def _commit(self, batch: int, plan: Mapping[str, Any], entry: Entry, live: Live, told: Told) -> None:
@@ -300,11 +407,17 @@ class BatchRunner:
             slices=asdict(self.plan.slices),
             controller=self.steering.to_values(),
             memory=None if self.keeping is None else self.keeping.to_values(),
+            ledger=None if self.repairing is None else self.repairing.to_values(),
         )
         for name, gate in entry.gates.items():
             for rows in gate.waiting[:1]:
                 self.journal.write_waiting(batch, name, rows)
+        if self.repairing is not None:
+            check_alone(self.setting.storage, last.batch, self._rounds)
         self.journal.write_commit(commit)
+        self._rounds = 0
+        if self.repairing is not None:
+            self.repairing.committed()
         self.journal.forget(batch - 2, tuple(entry.gates) if entry.row_windowed else (), last.dying)
         if batch % SWEEP_EVERY == SWEEP_EVERY - 1:
             self.journal.sweep(commit)

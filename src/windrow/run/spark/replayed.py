@@ -22,8 +22,9 @@ from pyspark.sql import SparkSession
 from windrow.plan.calibration import first_guess
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.query.builder import Join
+from windrow.run.backlog import RepairSettings, check_repairable
 from windrow.run.keeper import with_memory
-from windrow.run.options import settings_of
+from windrow.run.options import SHEDS, settings_of
 from windrow.run.spark.aside import BECAUSE, Aside
 from windrow.run.spark.blobs import Blobs
 from windrow.run.spark.handle import RunningJoin
@@ -52,27 +53,32 @@ def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
     policy: str = "timestamp",
     methods: Collection[str] | None = None,
     throttle: float | Literal["auto"] | None = None,
+    shed: str = "drop",
+    repair: RepairSettings | None = None,
     set_aside: bool = False,
     memory: str | int | None = None,
 ) -> RunningJoin:
     """Start a join over recordings; it ends when they do, and `results_of` the checkpoint are its results.
 
     `query` is bound to the schemas of the recordings; `throttle` is the share of the full work to do, "auto" for as
-    much as there is time for at the recordings' pace; `set_aside` keeps late and bad rows for `aside_of`; `memory` is
+    much as there is time for at the recordings' pace; `shed` what becomes of the rest, and `repair` when it comes if it
+    does: what is open comes at the end; `set_aside` keeps late and bad rows for `aside_of`; `memory` is
     how much the windows may take after each batch.
     """
     register(spark)
     spec = results_only(query.spec())
     for function in spec.functions:
-        _send_code(function.function.__module__)
+        send_code(function.function.__module__)
     frame = spark.readStream.format("windrow-recorded").option("recordings", recordings.to_json()).load()
     storage = open_storage(f"{checkpoint}/{STATE}")
     into = FolderSink(open_storage(f"{checkpoint}/{RESULTS}"))
     plan = plan_query(spec, policy=policy, methods=methods, slices=spark.sparkContext.defaultParallelism)
-    control = settings_of(throttle, None, spec, policy)
+    control = settings_of(throttle, None, spec, policy, shed, SHEDS)
+    repairs = shed == "repair"
+    check_repairable(spec, plan, control, repairs, repair)
     setting = Setting(
         spec=spec,
-        plan=plan if control is None else with_alternatives(spec, plan, methods),
+        plan=with_alternatives(spec, plan, methods) if repairs or control is not None else plan,
         arrow_types=_arrow_types(query.sources, spec),
         storage=storage,
         feed=Blobs(tuple(stream.name for stream in spec.streams)),
@@ -83,6 +89,8 @@ def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
         control=with_memory(control, memory, spec),
         costs=first_guess(control is not None),
         pace=recordings.pace or 1.0,
+        trigger_s=recordings.apart_s,
+        repair=(repair or RepairSettings()) if repairs else None,
     )
     return launch(frame, setting, into, checkpoint=checkpoint, trigger=AVAILABLE_NOW, name="windrow")
 
@@ -117,7 +125,7 @@ def given(running: RunningJoin) -> tuple[int, int]:
     return (found["batches"], found["of"]["batches"]) if found else (0, 0)
 
 
-def _send_code(module: str) -> None:
+def send_code(module: str) -> None:
     """Have a module of the user's travel with the tasks, if it comes from a file that only this process has loaded."""
     if module.startswith("windrow_functions_"):
         cloudpickle.register_pickle_by_value(sys.modules[module])  # type: ignore[no-untyped-call]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from windrow.plan.plan import path_name
 from windrow.plan.shedding import Shedding
 from windrow.probe.step import StepProbe
 from windrow.run.batch import portion_of, shares
-from windrow.run.counting import Clerk
+from windrow.run.counting import Clerk, StepCount
 from windrow.run.partial import Partial, View, first_partial
 from windrow.run.program import Program
 from windrow.run.reach import Reach, driver_clock, time_reach
@@ -37,6 +38,17 @@ from windrow.store.operand import Array
 from windrow.store.segment import Segment
 
 LARGEST_MESSAGE_ROWS = 1 << 18
+
+
+class Heading(NamedTuple):
+    """What some partial results are: of which driver, of its portion (or of the piece) with which number, on which
+    path, and which lags bound the step that they take next (None: none).
+    """
+
+    driver: str
+    number: int
+    path: str
+    lags: Lags | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +78,33 @@ class Sender:
         """Partial results of a driver's portion as messages to the slices that a step of their path reaches."""
         portion = portion_of(self.program, driver, number, self.shedding)
         path = path_name(driver, portion.alternative)
-        step, carried = self.program.steps[path][step_number], self.program.carried[path][step_number]
         page = self.clerk.page(path, portion.sampled)
+        note = page.steps[step_number] if page.bins and page.learns else None
+        drawn = self.shedding.throttle if portion.sampled and step_number == 0 else 1.0
+        yield from self.along(
+            Heading(driver, number, path, portion.lags[step_number]), step_number, partial, note, drawn
+        )
+
+    def along(
+        self, heading: Heading, step_number: int, partial: Partial, note: StepCount | None = None, drawn: float = 1.0
+    ) -> Iterator[Message]:
+        """Partial results as messages to the slices that a step of a path reaches; what is passed over is noted, as far
+        as it would have been drawn.
+        """
+        step, carried = self.program.steps[heading.path][step_number], self.program.carried[heading.path][step_number]
         for start in range(0, len(partial), LARGEST_MESSAGE_ROWS):
             chunk = partial.pick(np.arange(start, min(start + LARGEST_MESSAGE_ROWS, len(partial))))
-            reaches = self._reaches(step, chunk, portion.lags[step_number])
+            reaches = self._reaches(step, chunk, heading.lags)
             visited = self._visited(step, chunk, reaches)
-            if page.bins and page.learns and self.program.plan.slices.of(step.target).kind != "time":
-                drawn = self.shedding.throttle if portion.sampled and step_number == 0 else 1.0
-                page.steps[step_number].searched += round(drawn * self._passed_over(step, reaches, visited))
+            if note is not None and self.program.plan.slices.of(step.target).kind != "time":
+                note.searched += round(drawn * self._passed_over(step, reaches, visited))
             everywhere = messages.partial_bytes(chunk, carried) if visited.all(axis=0).any() else b""
             for place in range(visited.shape[1]):
                 rows = np.flatnonzero(visited[:, place])
                 if len(rows):
                     alone = len(rows) == len(chunk)
                     payload = everywhere if alone else messages.partial_bytes(chunk.pick(rows), carried)
-                    yield Message(place, PROBE, driver, len(rows), payload, number)
+                    yield Message(place, PROBE, heading.driver, len(rows), payload, heading.number)
 
     def _reaches(self, step: StepProbe, partial: Partial, lags: Lags | None) -> list[Reach]:
         """Where in event time partial results look, one reach for each range of lag."""

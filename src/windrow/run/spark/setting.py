@@ -13,6 +13,7 @@ from windrow.plan.plan import Plan
 from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.expression import Column
 from windrow.query.spec import QuerySpec
+from windrow.run.backlog import RepairSettings
 from windrow.run.program import Keep, Program
 from windrow.run.spark.aside import Aside
 from windrow.run.spark.lanes import Feed
@@ -26,7 +27,9 @@ MOST_ROWS = 2_000_000
 
 @dataclass(frozen=True)
 class Setting:
-    """What a query on Spark is made of, besides its streams."""
+    """What a query on Spark is made of, besides its streams. Batches are at least `trigger_s` apart; `repair` says how
+    what is left out comes later, None that it does not.
+    """
 
     spec: QuerySpec
     plan: Plan
@@ -42,6 +45,8 @@ class Setting:
     costs: WorkCosts = REFERENCE
     pace: float = 1.0
     most_rows: int = MOST_ROWS
+    trigger_s: float = 0.0
+    repair: RepairSettings | None = None
     clock: Callable[[], float] = time.time
 
     @property
@@ -49,8 +54,13 @@ class Setting:
         """Whether rows are stored with what shedding draws by. Where not all columns are kept it could not be had
         later, and the throttle may change.
         """
-        return self.control is not None or self.keep == "used"
+        return self.control is not None or self.keep == "used" or self.repairs
+
+    @property
+    def repairs(self) -> bool:
+        """Whether what is left out comes later, so that rows have to know their batch."""
+        return self.repair is not None
 
     def program(self, plan: Plan) -> Program:
         """The query made ready under a plan."""
-        return Program(self.spec, plan, dict(self.arrow_types), self.keep, self.sheds)
+        return Program(self.spec, plan, dict(self.arrow_types), self.keep, self.sheds, self.repairs)

@@ -81,8 +81,9 @@ class Format:
             options["path"] = f"{str(options['path']).rstrip('/')}/{batch_folder(batch)}"
             return "overwrite", options
         if self.name.lower() == "delta":
-            options.setdefault("txnAppId", query_id)
-            options["txnVersion"] = batch
+            # The rounds of a repair have numbers of their own, which go down.
+            options.setdefault("txnAppId", query_id if batch >= 0 else f"{query_id}-repair")
+            options["txnVersion"] = abs(batch)
         return self.mode, options
 
 

@@ -34,6 +34,8 @@ GAPS = 20
 class Steering:
     """Steers one join; without `settings` everything is joined, and only observed.
 
+    Batches are at least `trigger_s` apart: behind a batch that takes less nothing is needed, there is only waiting.
+
     `pace` is how many seconds of event time pass in one second of the clock: to the controller, which knows event time
     only, work takes so many times longer.
     """
@@ -45,6 +47,7 @@ class Steering:
         settings: ControlSettings | None,
         costs: WorkCosts,
         pace: float = 1.0,
+        trigger_s: float = 0.0,
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.controller = None if settings is None else Controller(spec, plan, settings, costs)
@@ -54,6 +57,8 @@ class Steering:
         self._told_bins = told_bins(spec, plan)
         self._pace = pace
         self._stopwatch = stopwatch
+        self._trigger_s = trigger_s
+        self._began_s = 0.0
         self._ended_s: float | None = None
         self._gaps_s: deque[float] = deque(maxlen=GAPS)
         self._commit_s = 0.0
@@ -65,8 +70,10 @@ class Steering:
 
     def begin(self) -> None:
         """A batch begins."""
-        if self._ended_s is not None:
-            self._gaps_s.append(self._stopwatch() - self._ended_s)
+        now_s = self._stopwatch()
+        if self._ended_s is not None and self._ended_s - self._began_s >= self._trigger_s:
+            self._gaps_s.append(now_s - self._ended_s)
+        self._began_s = now_s
 
     def end(self, commit_s: float) -> None:
         """A batch has ended, with a commit that took so long."""

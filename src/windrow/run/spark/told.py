@@ -10,18 +10,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Row
 
-from windrow.control.observation import Arrival, Joined, Observation, summed
+from windrow.control.ledger import Driven
+from windrow.control.observation import NO_REPAIR, Arrival, Joined, Observation, Repaired, summed
 from windrow.run.admit import NEVER_US, Entry
-from windrow.run.spark.messages import COUNT, DONE, KEPT, NOTED, RESULT, STAGED
+from windrow.run.spark.messages import CAME, COUNT, DONE, KEPT, NOTED, RESULT, STAGED
 from windrow.run.spark.results import ResultFile
 from windrow.run.spark.state import Commit, Live
 from windrow.run.spark.upkeep import Kept
 from windrow.store.files import SegmentFile
+
+
+class Came(NamedTuple):
+    """New rows of a stream, as the ledger is to know them: how many each portion has, and where they lie."""
+
+    rows: Mapping[int, int]
+    driven: Driven
 
 
 @dataclass
@@ -37,6 +45,8 @@ class Told:
     merged: int = 0
     kept: list[Kept] = field(default_factory=list)
     dying: set[str] = field(default_factory=set)
+    came: dict[str, Came] = field(default_factory=dict)
+    repaired: Repaired = NO_REPAIR
 
     def take_in(self, rows: Sequence[Row], entry: Entry, now_us: int) -> list[Kept]:
         """Take in what the tasks of a job tell; counts go to the entrances. The segments that were written."""
@@ -55,6 +65,8 @@ class Told:
                 self.seconds += value["seconds"]
             elif kind == NOTED:
                 self.work.append(Joined.from_values(value))
+            elif kind == CAME:
+                self._came(row["path"], value.pop("rows"), Driven(**value))
             elif kind == COUNT:
                 _heard(entry, row["path"], value, now_us)
                 self.aside.setdefault(row["path"], []).extend(ResultFile(**file) for file in value["aside"])
@@ -65,6 +77,21 @@ class Told:
                 self.merged += file.rows if replaces else 0
         self.kept += kept
         return kept
+
+    def join(self, late: Told, repaired: Repaired) -> None:
+        """With what tasks told that repaired pieces besides."""
+        self.files += late.files
+        self.inline += late.inline
+        self.results += late.results
+        self.repaired = repaired
+
+    def _came(self, stream: str, rows: Mapping[str, int], driven: Driven) -> None:
+        counts = {int(number): count for number, count in rows.items()}
+        held = self.came.get(stream)
+        if held is not None:
+            counts = {n: counts.get(n, 0) + held.rows.get(n, 0) for n in {**held.rows, **counts}}
+            driven = held.driven.together(driven)
+        self.came[stream] = Came(counts, driven)
 
     @property
     def lost(self) -> float:
@@ -88,8 +115,17 @@ class Told:
         }
         span_s = (now_us - last.now_us) / 1e6 if last.batch >= 0 else 0.0
         joined = summed(self.work).settled()
+        prompt = self.results - self.repaired.results
         return Observation(
-            batch, now_us / 1e6, span_s, busy_s, arrivals, joined, results=self.results, merged=self.merged
+            batch,
+            now_us / 1e6,
+            span_s,
+            busy_s,
+            arrivals,
+            joined,
+            results=prompt,
+            merged=self.merged,
+            repaired=self.repaired,
         )
 
 

@@ -13,22 +13,25 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.plan.plan import path_name
 from windrow.run.admit import NEVER_US, Entry
+from windrow.run.backlog import marked_schema
 from windrow.run.batch import Position, leg_of, portion_of, run_batch, take_leg
 from windrow.run.counting import Clerk
 from windrow.run.partial import Partial, View
 from windrow.run.program import Program
+from windrow.run.repair import driven, rows_of_portions
 from windrow.run.results import result_batch
 from windrow.run.sifting import Sifters
 from windrow.run.spark import messages, windows
 from windrow.run.spark.aside import AsideRows
 from windrow.run.spark.job import Attempt, Job, places, program_of, ready
-from windrow.run.spark.messages import COUNT, DONE, NOTED, PROBE, RESULT, STAGED, STORE, Message
+from windrow.run.spark.messages import CAME, COUNT, DONE, NOTED, PROBE, RESULT, STAGED, STORE, Message
 from windrow.run.spark.results import ResultFile, write_results
 from windrow.run.spark.sending import Sender, by_home
 from windrow.store import codec
@@ -62,7 +65,7 @@ def whole(job: Job, attempt: Attempt) -> Callable[[Batches], Batches]:
         program = ready(job)
         counted, fresh = _entered(job, program, batches, attempt)
         told = [*counted, *_settled(job, program, fresh, attempt)]
-        yield messages.as_batch([*told, _done(started)])
+        yield messages.as_batch([*told, done(started)])
 
     return task
 
@@ -74,11 +77,12 @@ def whole_of_admitted(job: Job, attempt: Attempt) -> Callable[[Batches], Batches
         started = time.perf_counter()
         program = ready(job)
         parts: dict[str, list[Segment]] = {}
-        for message in _messages_of(batches):
+        for message in messages_of(batches):
             if message.kind == STORE:
                 parts.setdefault(message.path, []).append(windows.segment_of(program, message))
         fresh = {name: replace(merge(found, NEVER_US), level=0) for name, found in parts.items()}
-        yield messages.as_batch([*_settled(job, program, fresh, attempt), _done(started)])
+        told = [*came(job, program, fresh), *_settled(job, program, fresh, attempt)]
+        yield messages.as_batch([*told, done(started)])
 
     return task
 
@@ -93,7 +97,7 @@ def _entered(
     entry = Entry(program, job.max_ahead_us, _aside_of(job, attempt))
     for gate in entry.gates.values():
         gate.watermark_us = job.watermarks_us[gate.stream.name]
-    fresh = entry.admit(pushed, job.now_us, part=(job.from_us, job.to_us), shedding=job.shedding)
+    fresh = entry.admit(pushed, job.now_us, job.last, (job.from_us, job.to_us), job.shedding, job.number)
     aside = entry.set_aside.files() if isinstance(entry.set_aside, AsideRows) else {}
     counted = [
         Message(0, COUNT, name, gate.counts.rows, _json({
@@ -101,7 +105,16 @@ def _entered(
         }))
         for name, gate in entry.gates.items() if name in pushed
     ]  # fmt: skip
-    return counted, fresh
+    return [*counted, *came(job, program, fresh)], fresh
+
+
+def came(job: Job, program: Program, fresh: Mapping[str, Segment]) -> Iterator[Message]:
+    """What the ledger is to know of new rows: where they lie, and how many each portion has."""
+    if job.repairs and job.shedding.restricts:
+        for name, segment in fresh.items():
+            if len(segment):
+                rows = rows_of_portions(program, name, segment, job.shedding)
+                yield Message(0, CAME, name, len(segment), _json({"rows": rows, **asdict(driven(segment))}))
 
 
 def _aside_of(job: Job, attempt: Attempt) -> AsideRows | None:
@@ -121,7 +134,7 @@ def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]
         sender = sender_of(job, program)
         clerk = sender.clerk
         by_slice: dict[int, list[Message]] = {place: [] for place in places(program) if place % job.tasks == mine}
-        for message in _messages_of(batches):
+        for message in messages_of(batches):
             by_slice.setdefault(message.slice, []).append(message)
         probes: list[tuple[Message, Mapping[str, View]]] = []
         for place, found in by_slice.items():
@@ -139,15 +152,15 @@ def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]
                     yield messages.as_batch([further])
         else:
             complete = (_noted_result(job, program, message, block, clerk) for message, block in extended)
-            yield messages.as_batch(_found(job, program, mine, name, complete))
-        yield messages.as_batch([noted(clerk), _done(started)])
+            yield messages.as_batch(delivered(job, program, (mine, name), complete))
+        yield messages.as_batch([noted(clerk), done(started)])
 
     return task
 
 
 def _settled(job: Job, program: Program, fresh: Mapping[str, Segment], attempt: Attempt) -> Iterator[Message]:
     """Store new rows in their slices and join them, all in this task."""
-    mine, name = attempt()
+    _, name = attempt()
     parts: dict[int, dict[str, Segment]] = {place: {} for place in places(program)}
     for stream, segment in fresh.items():
         if len(segment):
@@ -160,7 +173,7 @@ def _settled(job: Job, program: Program, fresh: Mapping[str, Segment], attempt: 
         yield from windows.stored_in(job, program, place, held, name)
     stored = {stream: windows.held_by(job, program, places(program), stream) for stream in job.names}
     clerk = clerk_of(job, program)
-    yield from _found(job, program, mine, name, run_batch(program, stored, fresh, job.order, job.shedding, clerk))
+    yield from delivered(job, program, attempt(), run_batch(program, stored, fresh, job.order, job.shedding, clerk))
     yield noted(clerk)
 
 
@@ -184,16 +197,31 @@ def _noted_result(job: Job, program: Program, message: Message, block: Partial, 
     return block
 
 
-def _found(job: Job, program: Program, mine: int, attempt: str, blocks: Iterable[Partial]) -> list[Message]:
+def delivered(job: Job, program: Program, attempt: tuple[int, str], blocks: Iterable[Partial]) -> list[Message]:
     """Results, staged, and the message that makes them known."""
-    name = f"results/{job.batch:09d}.{job.part}-{mine}-{job.run}-{attempt}"
-    staged = write_results(job.output, name, program.schema, (result_batch(program, block) for block in blocks))
+    mine, name = attempt
+    schema = marked_schema(program.schema) if job.repairs else program.schema
+    staged = write_results(
+        job.output,
+        f"results/{job.batch:09d}.{job.part}-{mine}-{job.run}-{name}",
+        schema,
+        (_result_batch(job, program, block) for block in blocks),
+    )
     if isinstance(staged, ResultFile):
         return [Message(mine, STAGED, "", staged.rows, _json(staged.fields()))]
     return [Message(mine, RESULT, "", len(staged), messages.table_bytes(staged))] if len(staged) else []
 
 
-def _messages_of(batches: Batches) -> Iterator[Message]:
+def _result_batch(job: Job, program: Program, block: Partial) -> pa.RecordBatch:
+    batch = result_batch(program, block)
+    if not job.repairs:
+        return batch
+    repaired = pa.array(np.full(len(batch), bool(job.pieces)))
+    return pa.RecordBatch.from_arrays([*batch.columns, repaired], schema=marked_schema(program.schema))
+
+
+def messages_of(batches: Batches) -> Iterator[Message]:
+    """The messages that reach a task."""
     for batch in batches:
         for row in zip(*(batch.column(k) for k in range(len(messages.SCHEMA))), strict=True):
             place, kind, path, rows, payload, portion = row
@@ -218,7 +246,8 @@ def noted(clerk: Clerk) -> Message:
     return Message(0, NOTED, "", 0, _json(clerk.joined().to_values()))
 
 
-def _done(started: float) -> Message:
+def done(started: float) -> Message:
+    """How long a task took, as a message."""
     return Message(0, DONE, "", 0, _json({"seconds": time.perf_counter() - started}))
 
 

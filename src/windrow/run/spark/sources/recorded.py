@@ -54,6 +54,11 @@ class Recordings:
     as_arrived: bool = False
     pace: float | None = None
 
+    @property
+    def apart_s(self) -> float:
+        """How many seconds batches are apart at least."""
+        return 0.0 if self.pace is None or self.span_us is None else self.span_us / 1e6 / self.pace
+
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
