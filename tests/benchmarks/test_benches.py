@@ -24,6 +24,7 @@ from benchmarks import (
     bench_methods,
     bench_recall,
     bench_recorded_shedding,
+    bench_regulation,
     bench_shedding,
 )
 from benchmarks.deltas import CONDITIONS, DeltaJoin, Sizes, check_same, delta
@@ -54,6 +55,7 @@ SIZES: dict[str, tuple[Any, int]] = {
     ),
     "recall": (bench_recall.Sizes(2, {2: 700, 3: 260}, batches=2, scenario_runs=1, rate_hz=3), 86),
     "shedding": (bench_shedding.Sizes((TWO,), (), 1), 2),
+    "regulation": (bench_regulation.Sizes(bench_regulation.CONDITIONS[:1], 1, (0.3,), run_s=10, warm_up_s=3), 1),
     "recorded_shedding": (bench_recorded_shedding.Sizes((), thinner=1, seeds=1), 0),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }

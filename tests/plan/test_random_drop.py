@@ -141,3 +141,18 @@ def test_a_dearer_condition_and_a_higher_rate_both_raise_the_gain() -> None:
     assert gains[0] > 0
     for multiplier, dearer in zip(multipliers[1:3], gains[1:3], strict=True):
         assert gain(correlated(75.0 * multiplier, NONALIGNED, KAPPAS), capacity, by_lot=True) > dearer
+
+
+@given(joins(most_streams=4, most_bins=3), st.floats(0.01, 0.99), st.data())
+def test_rows_that_cost_by_themselves_are_paid_for_too(
+    statistics: Statistics, throttle: float, data: st.DataObject
+) -> None:
+    model = CostModel.of(statistics)
+    rows_s = tuple(data.draw(st.floats(0.0, 2.0)) * model.full_cost for _ in statistics.streams)
+    drop = keep_rates(statistics, throttle, rows_s)
+    probing = thinned(statistics, drop.keep).tally(model.bins)[0]
+    assert drop.probing == pytest.approx(probing, rel=1e-6, abs=1e-9 * model.full_cost)
+    assert drop.cost <= throttle * (model.full_cost + sum(rows_s)) * (1 + 1e-9)
+    assert drop.cost >= throttle * (model.full_cost + sum(rows_s)) * (1 - 1e-3)
+    with pytest.raises(PlanError, match="costs of rows"):
+        keep_rates(statistics, throttle, (1.0,) * 9)

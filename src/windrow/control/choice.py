@@ -53,6 +53,12 @@ class Choice:
         low, high = (model.probes(setting.counts)[:, -1] for setting in self.bins.settings)
         return tuple((low + self.bins.share * (high - low)).tolist())
 
+    def recall(self, throttle: float, sample: float) -> float:
+        """The share of all results that is promised: sampled rows find that of the throttle, the others what was chosen
+        for them.
+        """
+        return (1 - sample) * self.bins.recall + sample * throttle
+
 
 def path_statistics(
     learned: Learned,

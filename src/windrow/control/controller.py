@@ -16,7 +16,7 @@ ones cannot keep up.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,23 +24,25 @@ import numpy as np
 from windrow.control.choice import Choice, Steps, choose, full_cost, path_statistics, row_cost
 from windrow.control.fit import CostFit
 from windrow.control.lags import Learned, surprise
-from windrow.control.memory import EXPECTED, Exposure, Holding, check_policy, directions_of
+from windrow.control.memory import Exposure, Holding, directions_of
 from windrow.control.observation import Joined, Observation, PathTally, summed
 from windrow.control.pieces import Outlook
 from windrow.control.rates import Rates
-from windrow.control.throttle import ThrottleRule, load_of
-from windrow.errors import PlanError
-from windrow.plan.bins import MOST_BINS, Bins, lag_bins
+from windrow.control.regulating import Budget, budget_of, let_in_after, regulated, regulates, rows_of
+from windrow.control.settings import DEFAULT, ControlSettings
+from windrow.control.throttle import Load, ThrottleRule, load_of
+from windrow.plan.bins import Bins, lag_bins
 from windrow.plan.cost import StepCost, StreamStatistics
 from windrow.plan.holding import Stock
 from windrow.plan.kept import KeptSpan
 from windrow.plan.plan import Plan
-from windrow.plan.random_drop import keep_rates
+from windrow.plan.random_drop import RandomDrop
 from windrow.plan.shedding import Portion, Shedding, sampled
 from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.spec import QuerySpec
 
-POLICIES = ("harvest", "drop")
+__all__ = ["ControlSettings", "Controller"]
+
 SCOUTING = 0.5
 """The share of the sampled rows that take other paths than the one taken, at most."""
 OVERRUN = 1.25
@@ -50,45 +52,6 @@ UNKNOWN = 0.25
 """How much of its part a path is given of which nothing is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControlSettings:
-    """How a join is controlled.
-
-    `interval_s` is Δ, `boost` γ, `sample` ω; `fixed` a throttle that does not follow the load. `policy` says what is
-    left out: parts of windows (`harvest`), or rows at random before the join (`drop`). `optimiser` is one of
-    `windrow.plan.harvest.METHODS`, or `mixture`, the best two settings drawn from. What was learned half fades in
-    `memory_s`, and down to `forget` at once when an interval finds what is `surprise` deviations off. The windows may
-    take `memory_bytes`, shared out by `memory_policy`, one of `windrow.control.memory.POLICIES`.
-    """
-
-    interval_s: float = 5.0
-    boost: float = 2.0
-    sample: float = 0.1
-    fixed: float | None = None
-    policy: str = "harvest"
-    optimiser: str = "mixture"
-    bins: int = MOST_BINS
-    behind: bool = False
-    seed: int = 0
-    target: float = 0.98
-    memory_s: float = 30.0
-    surprise: float = 5.0
-    forget: float = 0.1
-    memory_bytes: int | None = None
-    memory_policy: str = EXPECTED
-
-    def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            raise PlanError(f"there is no shedding policy '{self.policy}'", hint=f"choose one of {', '.join(POLICIES)}")
-        check_policy(self.memory_policy)
-        if self.memory_bytes is not None and self.memory_bytes < 1:
-            raise PlanError(f"windows cannot fit into {self.memory_bytes} bytes", hint="give a memory limit above 0")
-        if not 0 <= self.sample < 1:
-            raise PlanError(f"a sample cannot be {self.sample} of the rows", hint="give a share from 0 to below 1")
-        if self.fixed is not None and not 0 < self.fixed <= 1:
-            raise PlanError(f"the throttle is a share of the full work, not {self.fixed}", hint="give above 0, up to 1")
-
-
 class Controller:
     """Controls one join. `costs` are a first guess at what work costs, which is fitted while running."""
 
@@ -96,7 +59,7 @@ class Controller:
         self,
         spec: QuerySpec,
         plan: Plan,
-        settings: ControlSettings = ControlSettings(),
+        settings: ControlSettings = DEFAULT,
         costs: WorkCosts = REFERENCE,
     ) -> None:
         self.spec = spec
@@ -108,6 +71,7 @@ class Controller:
         self.decisions = 0
         self.slack = 1.0
         self.expected: dict[str, float] = {}
+        self.let_in = {stream.name: 1.0 for stream in spec.streams}
         self._take_plan(plan)
         self._batches: list[Observation] = []
         self._before: Observation | None = None
@@ -216,6 +180,7 @@ class Controller:
             "slack": self.slack,
             "learned": {driver: held.to_values() for driver, held in self.learned.items()},
             "expected": dict(self.expected),
+            "let_in": dict(self.let_in),
             "split": None if self._split is None else dict(self._split),
             "exposure": self.exposure.to_values(),
             "taken": list(self.taken),
@@ -239,6 +204,7 @@ class Controller:
         )
         if fits:
             self.learned, self.expected = learned, dict(values["expected"])
+            self.let_in = dict(values["let_in"])
             self._split = values["split"]
             self.exposure = Exposure.from_values(values["exposure"])
             self.shedding = Shedding.from_values(values["shedding"])
@@ -263,10 +229,12 @@ class Controller:
         self._learn(joined, now_s)
         if self.settings.fixed is not None:
             self.slack = self._slack_after(joined)
+            self.shedding = self._optimised(self.throttle, None)
         else:
-            load = load_of(self._batches, before=self._before, fixed_s=sum(map(_fixed_s, self._batches)))
-            self.throttle = float(self.rule.next(self._throttle_was(), load))
-        self.shedding = self._optimised()
+            load = load_of(self._batches, before=self._before, fixed_s=sum(batch.fixed_s for batch in self._batches))
+            aim = float(self.rule.aim(self._throttle_was(), load))
+            self.throttle = self.rule.bounded(aim)
+            self.shedding = self._optimised(aim, load)
         self._before = self._batches[-1]
         self._batches = []
         self._split = self._split if self._holding is None else self._holding.split
@@ -291,7 +259,7 @@ class Controller:
             if seen:
                 done += sum(sum(held.values()) for held in spent)
                 everything += spent[0][taken] * rows / (seen * self.shedding.throttle)
-        if done <= 0 or everything <= 0 or not self.shedding.restricts:
+        if done <= 0 or everything <= 0 or not self.shedding.restricts or self.shedding.keep:
             return self.slack
         share = done / everything
         return float(min(MOST_SLACK, max(LEAST_SLACK, self.slack * (self.throttle / share) ** 0.7)))
@@ -306,7 +274,7 @@ class Controller:
         What is known changes; what was measured is the load of what was done.
         """
         known = self.to_be_chosen()
-        if known is None or self.settings.policy == "drop":
+        if known is None or self.shedding.keep:
             return self.throttle
         streams, options = known
         everything = full_cost(streams, options)
@@ -329,40 +297,59 @@ class Controller:
         decided_s = self._decided_s if self._decided_s is not None else now_s
         faded = 0.5 ** ((now_s - decided_s) / self.settings.memory_s)
         kept = {}
+        windows_s = {name: self.rates.stream(self.spec.stream(name)).window_s for name in self.let_in}
+        self.let_in = let_in_after(self.let_in, self.shedding, now_s - decided_s, windows_s)
         for driver, held in self.learned.items():
+            there = float(np.prod([share for name, share in self.let_in.items() if name != driver]))
             sample, others = (
                 {path: tally for path, tally in found.items() if path in held.paths}
                 for found in (joined.sampled, joined.others)
             )
-            off = abs(surprise(others, self.expected[driver])) if driver in self.expected else 0.0
+            off = abs(surprise(others, self.expected[driver] * there)) if driver in self.expected else 0.0
             keep = self.settings.forget if off > self.settings.surprise else faded
-            self.learned[driver] = held.after(sample, others, self.shedding.throttle, keep)
+            self.learned[driver] = held.after(sample, others, self.shedding.throttle, keep, there)
             kept[driver] = keep
         self.exposure = self.exposure.after(joined, self.paths, self.by_driver, kept)
 
-    def _optimised(self) -> Shedding:
+    def _optimised(self, aim: float, load: Load | None) -> Shedding:
         known = self.to_be_chosen()
         if known is None:
             limited = self.settings.memory_bytes is not None
             self.expected = {name: held.results_a_row for name, held in self.learned.items()} if limited else {}
             return self._portions(None)
         streams, options = known
-        settings = self.settings
+        rates = dict(zip(self.by_driver, (stream.rate_hz for stream in streams), strict=True))
+        rows = rows_of(self._batches, self.plan, self.fit.costs, rates)
+        budget = budget_of(aim, load, full_cost(streams, options), rows, bool(self.shedding.keep))
+        throttle = self.rule.bounded(budget.harvest) if self.shedding.keep else self.throttle
         self.choice = choose(
             streams,
             options,
-            min(1.0, self.throttle * self.slack) if self.throttle < 1 else 1.0,
-            sample=settings.sample,
+            min(1.0, throttle * self.slack) if throttle < 1 else 1.0,
+            sample=self.settings.sample,
             current=self.taken,
-            optimiser=settings.optimiser,
+            optimiser=self.settings.optimiser,
         )
-        self.taken, self.path_costs = self.choice.paths, self.choice.costs
-        if settings.policy == "drop":
-            kept = keep_rates(self.choice.statistics, self.throttle)
-            shares = tuple(zip(self.by_driver, kept.keep, strict=True))
-            return replace(self._portions(None), keep=shares)
-        self.expected = dict(zip(self.by_driver, self.choice.found, strict=True))
-        return self._portions(self.choice)
+        self.path_costs = self.choice.costs
+        if throttle < 1 and self.settings.may_regulate:
+            whole = choose(streams, options, 1.0, current=self.taken)
+            drop, promised = regulated(whole.statistics, budget), self.choice.recall(throttle, self.settings.sample)
+            if self.settings.policy == "drop" or regulates(promised, drop, budget, bool(self.shedding.keep)):
+                return self._regulated(whole, drop, budget)
+        self.throttle = throttle if self.settings.fixed is None else self.throttle
+        return self._follow(self.choice)
+
+    def _follow(self, choice: Choice) -> Shedding:
+        self.choice, self.taken = choice, choice.paths
+        self.expected = dict(zip(self.by_driver, choice.found, strict=True))
+        return self._portions(choice)
+
+    def _regulated(self, choice: Choice, drop: RandomDrop, budget: Budget) -> Shedding:
+        """Fewer rows, which look everywhere."""
+        if self.settings.fixed is None and budget.probing_s > 0:
+            self.throttle = min(1.0, drop.probing / budget.probing_s)
+        shares = tuple(zip(self.by_driver, drop.keep, strict=True))
+        return replace(self._follow(choice), throttle=1.0, keep=shares, regulated=self.throttle)
 
     def _portions(self, choice: Choice | None) -> Shedding:
         """Sampled rows, on all paths, and the others by what was chosen."""
@@ -414,12 +401,6 @@ def _widths(bins: Bins, newer: float) -> tuple[float, ...]:
     if bins.first_ahead:
         widths[: bins.first_ahead] = max(newer, 1e-6) / bins.first_ahead
     return tuple(np.maximum(widths, 1e-9).tolist())
-
-
-def _fixed_s(batch: Observation) -> float:
-    """What of a batch's time is not spent on probing, so that it does not change with the throttle."""
-    paths = (*batch.joined.sampled.values(), *batch.joined.others.values())
-    return max(0.0, batch.busy_s - sum(step.seconds for path in paths for step in path.steps))
 
 
 def _sizes(learned: Learned) -> dict[str, int]:

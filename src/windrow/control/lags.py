@@ -74,9 +74,16 @@ class Learned:
         return Learned(dict(paths), 0.0, 0.0, 0.0, nothing, nothing, steps, dict.fromkeys(bins, 0.0))
 
     def after(
-        self, sampled: Mapping[str, PathTally], others: Mapping[str, PathTally], throttle: float, keep: float
+        self,
+        sampled: Mapping[str, PathTally],
+        others: Mapping[str, PathTally],
+        throttle: float,
+        keep: float,
+        held: float = 1.0,
     ) -> Learned:
-        """With what an interval added, path by path; `keep` is the share of what was known that stays."""
+        """With what an interval added, path by path; `keep` is the share of what was known that stays, `held` the share
+        of results whose members were let in: each that is seen stands for 1 / `held` of them.
+        """
         drove, thin = _drivers(others), _drivers(sampled)
         rows, share = drove + thin, thin * throttle
         if not rows:
@@ -86,19 +93,19 @@ class Learned:
         told = _independent(missed_results, thin, max(map(len, self.paths.values())))
         found, missed = _faded(self.found, keep), _faded(self.missed, keep)
         for name, tally in others.items():
-            _add(found, self.paths[name], tally.lags, rows / drove)
+            _add(found, self.paths[name], tally.lags, rows / drove / held)
         for name, tally in sampled.items() if share else ():
-            _add(missed, self.paths[name], tally.lags if alone else tally.missed_lags, rows / share)
-        newer = {target: keep * held for target, held in self.newer.items()}
+            _add(missed, self.paths[name], tally.lags if alone else tally.missed_lags, rows / share / held)
+        newer = {target: keep * count for target, count in self.newer.items()}
         for name, tally in (*sampled.items(), *others.items()):
             for target, count in zip(self.paths[name], tally.behind, strict=False):
                 newer[target] += count
         steps = {
             name: tuple(
                 tuple(keep * old + getattr(step, number) for old, number in zip(line, _NUMBERS, strict=True))
-                for line, step in zip(held, _steps(sampled.get(name), len(held)), strict=True)
+                for line, step in zip(lines, _steps(sampled.get(name), len(lines)), strict=True)
             )
-            for name, held in self.steps.items()
+            for name, lines in self.steps.items()
         }
         return Learned(
             self.paths,

@@ -183,6 +183,12 @@ class Observation:
     merged: int = 0
     repaired: Repaired = NO_REPAIR
 
+    @property
+    def fixed_s(self) -> float:
+        """What of a batch's time is not spent on probing, so that it does not change with the throttle."""
+        paths = (*self.joined.sampled.values(), *self.joined.others.values())
+        return max(0.0, self.busy_s - sum(step.seconds for path in paths for step in path.steps))
+
     def slowed(self, factor: float, steps: float | None = None) -> Observation:
         """As if all had taken `factor` times as long, and the steps `steps` times."""
         sampled, others = (

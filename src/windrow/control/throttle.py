@@ -187,12 +187,20 @@ class ThrottleRule:
 
     def next(self, throttle: float, load: Load) -> float:
         """The throttle of the next interval; `throttle` is the one that the load was measured at."""
+        return self.bounded(self.aim(throttle, load))
+
+    def aim(self, throttle: float, load: Load) -> float:
+        """The same before it is made to be a throttle: 0 or less where there is not even time for what is not shed."""
         demand = load.demand
         if demand is None:
-            return self._bounded(adjusted(throttle, load.beta, self.boost))
+            return adjusted(throttle, load.beta, self.boost)
         if demand <= 0:
-            return self._bounded(self.boost * throttle)
-        return self._bounded(throttle * min(self.boost, self._fitting(demand, load)))
+            return self.boost * throttle
+        return throttle * min(self.boost, self._fitting(demand, load))
+
+    def bounded(self, throttle: float) -> float:
+        """What comes of it: a share of the full work, never next to nothing."""
+        return min(1.0, max(self.floor, throttle))
 
     def _fitting(self, demand: float, load: Load) -> float:
         """How many times the present throttle fits into the next interval; 0 or less when even none of it does."""
@@ -216,6 +224,3 @@ class ThrottleRule:
         if load.idle_share is not None and load.idle_share <= (1 - self.target) / 2:
             return min(span_s, BEHIND * self.interval_s)
         return min(span_s, self.interval_s)
-
-    def _bounded(self, throttle: float) -> float:
-        return min(1.0, max(self.floor, throttle))

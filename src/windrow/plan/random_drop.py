@@ -5,6 +5,9 @@ rows of a result have to be kept, and the work of a step grows with the shares o
 
     output = k_1 * k_2 * … * k_m * O(1)                      cost = sum of terms:  w * product of some streams' k
 
+Keeping a row may cost something by itself (`rows_s`: what all rows of a stream take a second besides probing); these
+are terms with one k each, and where they are all there is, the optimum is that of `windrow.plan.regulation`.
+
 With x = log k the output is linear and the logarithm of the cost convex, so that maximising one with a limit on the
 other has a single optimum. It is found by an interior-point method: Newton's steps on
 
@@ -24,6 +27,7 @@ GrubJoin's section VI-B, with keep rates as good as they can be.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,12 +42,15 @@ BISECTIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class RandomDrop:
-    """The share of rows each stream keeps; a second's cost and output; the share of the output that is kept."""
+    """The share of rows each stream keeps; a second's cost and output; the share of the output that is kept. Of the
+    cost, `probing` is that of the steps.
+    """
 
     keep: tuple[float, ...]
     cost: float
     output: float
     recall: float
+    probing: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,21 +64,24 @@ class _Terms:
         return float(self.weights @ np.prod(np.where(self.streams > 0, keep, 1.0), axis=1))
 
 
-def keep_rates(statistics: Statistics, throttle: float) -> RandomDrop:
+def keep_rates(statistics: Statistics, throttle: float, rows_s: Sequence[float] = ()) -> RandomDrop:
     """The best keep rates whose work is at most `throttle` times that of keeping everything."""
     if not throttle > 0:
         raise PlanError(f"the throttle is a share of the full work above 0, not {throttle}", hint="give 0 to 1")
-    terms, full_output = _terms(statistics)
+    if len(rows_s) not in (0, len(statistics.streams)):
+        raise PlanError(f"{len(rows_s)} costs of rows for {len(statistics.streams)} streams", hint="give one a stream")
+    terms, full_output = _terms(statistics, rows_s)
     everything = np.ones(len(statistics.streams))
     full_cost = terms.cost(everything)
     keep = everything if throttle >= 1 or full_cost == 0.0 else _optimal(terms, throttle * full_cost)
-    recall = float(np.prod(keep))
-    return RandomDrop(tuple(keep.tolist()), terms.cost(keep), full_output * recall, recall)
+    recall, cost = float(np.prod(keep)), terms.cost(keep)
+    probing = cost - float(np.dot(rows_s, keep)) if rows_s else cost
+    return RandomDrop(tuple(keep.tolist()), cost, full_output * recall, recall, probing)
 
 
-def _terms(statistics: Statistics) -> tuple[_Terms, float]:
+def _terms(statistics: Statistics, rows_s: Sequence[float]) -> tuple[_Terms, float]:
     """The cost of the full join taken apart by the streams whose rows it takes, and the full output."""
-    weights: dict[frozenset[int], float] = {}
+    weights: dict[frozenset[int], float] = {frozenset({stream}): spent for stream, spent in enumerate(rows_s)}
     full_output = 0.0
     for driver, steps in enumerate(statistics.directions):
         involved = frozenset({driver})

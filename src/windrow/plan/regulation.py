@@ -11,7 +11,8 @@ The output of a join is its selectivity times the product of its streams' rates 
 limited, as the paper limits it, the product is largest where the rates are as equal as they can be.
 
 That a row costs the same whatever it probes is the paper's simplification. Where probes of longer windows cost more,
-the same question is answered by `windrow.plan.random_drop.keep_rates`, whose optimum is this one when they do not.
+the same question is answered by `windrow.plan.random_drop.keep_rates`, whose optimum is this one when they do not; it
+is what a controlled join compares with harvesting (`windrow.control.regulating`).
 
 >>> regulated_hz((5.0, 100.0), 50.0)
 (5.0, 45.0)

@@ -64,7 +64,8 @@ def sampled(share: float, steps: int, alternative: int = 0) -> Portion:
 class Shedding:
     """What is left out. `throttle` is z, `strata` into how many pieces of time a window is cut for sampled rows.
 
-    A driver without portions is not restricted; `keep` names streams of which only a share of the rows is let in.
+    A driver without portions is not restricted; `keep` names streams of which only a share of the rows is let in; then
+    `regulated` says which share of the full work that comes to.
     """
 
     throttle: float = 1.0
@@ -72,6 +73,7 @@ class Shedding:
     strata: int = STRATA
     portions: tuple[tuple[str, tuple[Portion, ...]], ...] = ()
     keep: tuple[tuple[str, float], ...] = ()
+    regulated: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.throttle <= 1:
@@ -87,6 +89,11 @@ class Shedding:
     def of(self, driver: str) -> tuple[Portion, ...]:
         """The portions of a driver's rows; empty: all rows look everywhere."""
         return next((portions for name, portions in self.portions if name == driver), ())
+
+    @property
+    def work(self) -> float:
+        """The share of the full work that is done."""
+        return self.throttle if self.regulated is None else self.regulated
 
     @property
     def restricts(self) -> bool:
@@ -107,7 +114,14 @@ class Shedding:
         """What `to_values` gave, after a way through JSON or not."""
         portions = tuple((str(driver), tuple(map(_portion, found))) for driver, found in values["portions"])
         keep = tuple((str(stream), float(share)) for stream, share in values["keep"])
-        return Shedding(float(values["throttle"]), int(values["seed"]), int(values["strata"]), portions, keep)
+        return Shedding(
+            float(values["throttle"]),
+            int(values["seed"]),
+            int(values["strata"]),
+            portions,
+            keep,
+            values.get("regulated"),
+        )
 
 
 def _portion(values: Mapping[str, Any]) -> Portion:

@@ -109,7 +109,7 @@ def event_of(done: Observation, plan: Plan, scene: Scene) -> Event:
             "whole": scene.recall.whole.to_values(),
             "recent": {**recent.recall.to_values(), "batches": recent.batches, "span_s": recent.span_s},
         },
-        "throttle": plan.shedding.throttle,
+        "throttle": plan.shedding.work,
         "shedding": plan.shedding.to_values(),
         "work": done.joined.to_values(),
         "freshness": None if scene.freshness is None else asdict(scene.freshness),

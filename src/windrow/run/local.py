@@ -177,7 +177,7 @@ class LocalJoin:
             made = replace(made, repair=self.backlog.report(self.dropped))
         if self.freshness is not None:
             made = replace(made, freshness=self.freshness.report())
-        return replace(made, throttle=self.plan.shedding.throttle) if self._sheds else made
+        return replace(made, throttle=self.plan.shedding.work) if self._sheds else made
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
         """Give rows to a stream, to wait for the next `step`; the name of a source feeds all streams that read it."""

@@ -122,6 +122,8 @@ def settings_of(
     if throttle is None and control is None:
         return None
     settings = control or ControlSettings()
+    if settings.policy == "auto" and (shed == "repair" or spec.summary is not None):
+        settings = replace(settings, policy="harvest")  # of rows that are not let in nobody knows what they would find
     if isinstance(throttle, int | float):
         settings = replace(settings, fixed=float(throttle))
     behind = policy != "timestamp" or any(stream.lateness_us > 0 for stream in spec.streams)

@@ -156,7 +156,8 @@ class _Meter:
             return done
         methods = {path.name: tuple(step.method for step in path.steps) for path in join.plan.paths}
         decided, self._decided = self._decided, 0 if join.controller is None else join.controller.decisions
-        rows = sum(arrival.rows for arrival in done.arrivals.values())
+        drove = [tally.drivers for held in (done.joined.sampled, done.joined.others) for tally in held.values()]
+        rows = sum(drove) if drove else sum(arrival.rows for arrival in done.arrivals.values())
         indexed = any(method in ("sorted", "hashed") for held in methods.values() for method in held)
         work = work_of(
             done,

@@ -92,7 +92,7 @@ class RunningJoin:
                 "batch": -1 if state is None else state.batch,
                 "now": readable(state.now_us) if gates and state else None,
                 "results": 0 if state is None else state.results,
-                "throttle": self._runner.steering.shedding.throttle,
+                "throttle": self._runner.steering.shedding.work,
                 "recall": self._runner.steering.recall.whole.to_values(),
                 "results_per_s": rate(progress, lambda batch: batch["results"]),
                 "streams": {

@@ -145,7 +145,7 @@ class BatchRunner:
             "tasks": plan["tasks"],
             "parts": len(plan["cuts"]) + 1,
             "work_s": told.seconds,
-            "throttle": plan["shedding"]["throttle"],
+            "throttle": Shedding.from_values(plan["shedding"]).work,
             "let_go": 0 if self.keeping is None else self.keeping.let_go - self.keeping.let_go_before,
             **watch.seconds,
         })  # fmt: skip
