@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -107,38 +106,46 @@ def two_hosts(folder: str) -> Iterator[str]:
 
 
 @contextmanager
-def local_cluster() -> Iterator[str]:
-    """Spark's own small cluster, which leaves the folders of its applications where Spark is."""
-    work = Path(pyspark.__file__).parent / "work"
-    before = set(work.glob("app-*"))
-    try:
-        yield LOCAL_CLUSTER
-    finally:
-        for folder in set(work.glob("app-*")) - before:
-            shutil.rmtree(folder, ignore_errors=True)
+def local_cluster(folder: str) -> Iterator[str]:
+    """Spark's own small cluster. It works below the folder where Spark is: one of links, for this cluster alone."""
+    home = Path(folder, "spark")
+    home.mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():
+        if part.name != "work":
+            (home / part.name).symlink_to(part)
+    os.environ["SPARK_HOME"] = str(home)
+    yield LOCAL_CLUSTER
 
 
-def troubled_hop(folder: str, fault: str) -> Callable[..., Any]:
-    """Tasks of a hop that lag, or die."""
-    original = worker.hop
+def trouble(folder: str, fault: str) -> None:
+    """Tasks that lag, or die: those of hops, and those that do a whole batch."""
+    hop, whole = worker.hop, worker.whole
 
-    def hop(job: Job, number: int, attempt: Attempt) -> Any:
-        task = original(job, number, attempt)
+    def troubled_hop(job: Job, number: int, attempt: Attempt) -> Any:
+        return troubled(hop(job, number, attempt), folder, fault, job, number)
 
-        def troubled(batches: Any) -> Any:
-            context = TaskContext.get()
-            assert context is not None
-            if fault == "laggard" and context.attemptNumber() > 0:
-                note(folder, fault, job.batch, number)
-            elif fault == "laggard" and context.partitionId() == 0 and job.batch in LAGGING:
-                lag(Path(folder, f"{fault}-{job.batch}-{number}"))
-            elif fault in FAULTS and job.batch in STRUCK and number == 0:
-                die_once_written(folder, fault, job.batch)
-            return task(batches)
+    def troubled_whole(job: Job, attempt: Attempt) -> Any:
+        return troubled(whole(job, attempt), folder, fault, job, 0)
 
-        return troubled
+    setattr(worker, "hop", troubled_hop)  # noqa: B010 - mypy lets no function be replaced
+    setattr(worker, "whole", troubled_whole)  # noqa: B010
 
-    return hop
+
+def troubled(task: Callable[[Any], Any], folder: str, fault: str, job: Job, number: int) -> Callable[[Any], Any]:
+    """A task to which a fault may come."""
+
+    def begin(batches: Any) -> Any:
+        context = TaskContext.get()
+        assert context is not None
+        if fault == "laggard" and context.attemptNumber() > 0:
+            note(folder, fault, job.batch, number)
+        elif fault == "laggard" and context.partitionId() == 0 and job.batch in LAGGING:
+            lag(Path(folder, f"{fault}-{job.batch}-{number}"))
+        elif fault in FAULTS and job.batch in STRUCK and number == 0:
+            die_once_written(folder, fault, job.batch)
+        return task(batches)
+
+    return begin
 
 
 def lag(until: Path) -> None:
@@ -167,14 +174,14 @@ def main(folder: str, name: str, fault: str, how: str = "exact") -> None:
     from tests.run.spark.shed_on_spark import check_throttled
     from tests.run.spark.test_against_duckdb import EVERY, check_kind
 
-    with two_hosts(folder) if fault == "laggard" else local_cluster() as master:
+    with (two_hosts if fault == "laggard" else local_cluster)(folder) as master:
         builder = SparkSession.builder.master(master)
         for setting, value in SETTINGS.items():
             builder = builder.config(setting, value)
         spark = builder.getOrCreate()
         spark.sparkContext.setLogLevel("OFF")
         try:
-            setattr(worker, "hop", troubled_hop(folder, fault))  # noqa: B010
+            trouble(folder, fault)
             check = check_throttled if how == "throttled" else check_kind
             results = check(EVERY[name], spark, Path(folder))
         finally:
