@@ -238,7 +238,7 @@ def test_what_cannot_be_a_stream_is_refused(spark: SparkSession) -> None:
 
 def test_aggregates_of_a_stream_need_spans(spark: SparkSession, folders: dict[str, str], tmp_path: Path) -> None:
     query = asked(spark, folders, "SELECT COUNT(*) AS n FROM a, b WHERE a.k = b.k WINDOW 5 SECONDS", "ab")
-    with pytest.raises(UsageError, match="has no end. Next: add a span: EVERY 1 MINUTE"):
+    with pytest.raises(UsageError, match="which has no end"):
         query.start(tmp_path / "out", checkpoint=tmp_path / "checkpoint")
 
 
