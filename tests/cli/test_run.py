@@ -67,8 +67,6 @@ def test_aggregates_are_lines_of_spans(windrow_command: Command, folder: Path) -
     lines = pq.read_table(folder / "counts.parquet")
     assert lines.schema.names == ["span_start", "n", "n_low", "n_high"]
     assert sum(lines["n"].to_pylist()) == len(answer(question(NEAR), CAMERAS).rows)
-    refused = windrow_command("run", "-", *arguments, "--out", "counts.parquet", stdin=text)
-    assert (refused.code, "give --runtime local" in refused.err) == (2, True)
 
 
 def test_aliases_that_are_names_of_other_sources(windrow_command: Command, folder: Path) -> None:

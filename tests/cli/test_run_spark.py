@@ -144,3 +144,17 @@ def test_a_memory_limit_is_kept_and_what_it_cost_is_told(
     exact = answer(question(NEAR), CAMERAS).rows
     assert not found - exact
     assert 0 < found.total() < exact.total()
+
+
+def test_aggregates_are_those_of_the_local_runtime(spark: SparkSession, windrow_command: Command, folder: Path) -> None:
+    query = """SELECT a.kind AS kind, COUNT(*) AS n, SUM(b.x) AS x FROM cam1 AS a, cam2 AS b
+        WHERE ABS(a.x - b.x) <= 1 GROUP BY a.kind EVERY 20 SECONDS WINDOW 5 SECONDS"""
+    arguments = (*cameras_and_query(folder, query), *FEW)
+    assert windrow_command("run", *arguments, "--out", "there.parquet").code == 0
+    assert windrow_command("run", "--runtime", "local", *arguments, "--out", "here.parquet").code == 0
+    found, wanted = (pq.read_table(folder / name).to_pylist() for name in ("there.parquet", "here.parquet"))
+    assert len(wanted) > 6
+    assert all(line["n_low"] == line["n"] == line["n_high"] for line in wanted)
+    key = lambda line: (line["span_start"], str(line["kind"]))  # noqa: E731 - of one use
+    for ours, theirs in zip(sorted(found, key=key), sorted(wanted, key=key), strict=True):
+        assert ours == {name: pytest.approx(v) if isinstance(v, float) else v for name, v in theirs.items()}

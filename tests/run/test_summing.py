@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from windrow.plan.order import plan_query
 from windrow.plan.shedding import Portion, Shedding, sampled
 from windrow.query.builder import Join
 from windrow.run.local import LocalJoin
+from windrow.run.summing import Summing
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 SPAN_S = 24
@@ -43,15 +44,9 @@ def query(selected: str, rest: str, windows: str = "4 SECONDS") -> Join:
     return windrow.sql(text, streams=TABLES)
 
 
-def run(join: LocalJoin, cuts: int = 6, drop: int | None = None) -> list[pa.Table]:
+def run(join: LocalJoin, cuts: int = 6) -> list[pa.Table]:
     """What each batch gave, and the end of the input."""
-    found = []
-    for cut in range(cuts):
-        for name, table in TABLES.items():
-            times = np.asarray(table["ts"]).astype(np.int64)
-            join.push(name, table.filter(pa.array(times * cuts // (SPAN_S * 1_000_000) == cut)))
-        found.append(join.step(now_s=SPAN_S * (cut + 1) / cuts))
-    return [*found, join.finish()]
+    return list(stepped(join, cuts))
 
 
 def in_duckdb(grouped: str, every_us: int | None) -> list[Line]:
@@ -169,3 +164,24 @@ def test_spans_before_and_after_a_throttled_batch_are_exact() -> None:
     lines = pa.concat_tables([*found, join.finish()]).to_pylist()
     exact = [line["n_low"] == line["n"] == line["n_high"] for line in lines]
     assert exact == [number != 6 for number in range(12)]
+
+
+def test_open_spans_go_on_from_a_table() -> None:
+    asked = query(f"a.g, {SELECT}", "GROUP BY a.g EVERY 5 SECONDS")
+    whole, parted = shed(asked, 0.5, 2), shed(asked, 0.5, 2)
+    for number, (ours, theirs) in enumerate(zip(stepped(parted), stepped(whole), strict=True)):
+        assert ours.equals(theirs), number
+        assert parted.summing is not None
+        kept = parted.summing.to_table()
+        parted.summing = Summing(parted.summing.summary, parted.program.schema, parted.stores)
+        parted.summing.restore(kept)
+        assert parted.summing.to_table().equals(kept)
+
+
+def stepped(join: LocalJoin, cuts: int = 6) -> Iterator[pa.Table]:
+    for cut in range(cuts):
+        for name, table in TABLES.items():
+            times = np.asarray(table["ts"]).astype(np.int64)
+            join.push(name, table.filter(pa.array(times * cuts // (SPAN_S * 1_000_000) == cut)))
+        yield join.step(now_s=SPAN_S * (cut + 1) / cuts)
+    yield join.finish()

@@ -167,8 +167,6 @@ def run(  # noqa: PLR0913 - every option is an argument
         batch_us = max(1, round(check_pace(pace) * 1_000_000))
     question = ask(query, stream, udf, lateness)
     _check_not_input(target, question)
-    if runtime == "spark" and question.join.summary is not None:
-        raise UsageError("COUNT, SUM and AVG run in one process", place="--runtime", hint="give --runtime local")
     asked = Asked(question, batch_us, as_arrived, policy, method, pace, share, shed, repair, stale)
     schema = windrow.local(question.join, policy=policy, methods=method, shed=shed).schema
     # A function of the user's may print: with --json nothing but the report may come out.

@@ -172,6 +172,7 @@ class Clerk:
         sifters: Sifters | None = None,
         learns: bool = True,
     ) -> None:
+        self.tallying = tallying
         self.sampled: dict[str, Page] = {}
         self.others: dict[str, Page] = {}
         self.scales: dict[str, Scale] = {}

@@ -234,3 +234,40 @@ def test_what_cannot_be_a_stream_is_refused(spark: SparkSession) -> None:
     rows = windrow.join().stream("a", TABLES["a"], window="1 s").stream("b", TABLES["b"], window="1 s")
     with pytest.raises(UsageError, match="no streaming DataFrames"):
         SparkJoin(rows.sources, rows.streams).start("out", checkpoint="state")
+
+
+def test_aggregates_of_a_stream_need_spans(spark: SparkSession, folders: dict[str, str], tmp_path: Path) -> None:
+    query = asked(spark, folders, "SELECT COUNT(*) AS n FROM a, b WHERE a.k = b.k WINDOW 5 SECONDS", "ab")
+    with pytest.raises(UsageError, match="which has no end"):
+        query.start(tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+
+
+@pytest.mark.long
+def test_aggregates_hold_each_result_once(
+    spark: SparkSession, folders: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines of spans that watermarks close go into a folder, also when a batch comes twice."""
+    query = """SELECT a.k AS k, COUNT(*) AS n, SUM(b.x) AS x, AVG(a.x * b.x) AS m FROM a, b WHERE a.k = b.k
+        GROUP BY a.k EVERY 4 SECONDS WINDOW 5 SECONDS LATENESS 2 SECONDS"""
+    crash_at("before the commit", 3, monkeypatch)
+    options: dict[str, Any] = {"trigger": "available now", "slices": 2, "max_ahead": None}
+    for ends in (False, True):
+        running = asked(spark, folders, query, "ab").start(tmp_path / "out", checkpoint=tmp_path / "state", **options)
+        if ends:
+            running.await_termination()
+        else:
+            with pytest.raises(WindrowError, match="before the commit"):
+                running.await_termination()
+    expected = []
+    with windrow.local(windrow.sql(query, {name: TABLES[name] for name in "ab"})) as join:
+        for number in range(BATCHES):
+            for name in "ab":
+                join.push(name, parts(name)[number])
+            expected.append(join.step())
+        assert running.status()["results"] == join.report.results > 100
+    order = [("span_start", "ascending"), ("k", "ascending")]
+    found = pq.read_table(tmp_path / "out", partitioning=None).sort_by(order).to_pylist()
+    wanted = pa.concat_tables(expected).sort_by(order).to_pylist()
+    assert len(found) > 20
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours == {name: pytest.approx(v) if isinstance(v, float) else v for name, v in theirs.items()}

@@ -104,7 +104,7 @@ class SparkJoin(Join):
         after each batch, segments and their indexes, such as "500MB": beyond it the rows that promise least are let go,
         and counted.
         """
-        spec = results_only(self.spec())
+        spec = closed_in_time(self.spec())
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
         first = next(iter(frames.values()), None)
         if first is None:
@@ -143,11 +143,10 @@ class SparkJoin(Join):
         return launch(frame, setting, into, checkpoint=below, trigger=trigger, name=name)
 
 
-def results_only(spec: QuerySpec) -> QuerySpec:
-    """A specification whose results are delivered: aggregates are not computed on Spark."""
-    if spec.summary is not None:
-        hint = "run it with windrow.local(query) or --runtime local, or aggregate the results"
-        raise UsageError("COUNT, SUM and AVG run in one process", hint=hint)
+def closed_in_time(spec: QuerySpec) -> QuerySpec:
+    """A specification whose aggregates, if any, are of spans that end: streams do not."""
+    if spec.summary is not None and spec.summary.every_us is None:
+        raise UsageError("these aggregates are of the whole run, which has no end", hint="add a span: EVERY 1 MINUTE")
     return spec
 
 

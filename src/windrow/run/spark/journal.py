@@ -5,6 +5,7 @@
     plans/K        decided before batch K runs, and used again if it is run again
     segments/…     written by tasks; part of the state once a commit names them
     waiting/K-…    rows that row windows hold back after batch K
+    sums/K         spans of aggregates that are open after batch K
     commits/K      the state after batch K: every 64th is whole, the others say what differs from the last whole one
 
 If commit K exists, batch K is not run again; any batch other than the next one, or another query, is refused. Folders
@@ -122,6 +123,18 @@ class Journal:
         with self.storage.writing(name) as file, pa.ipc.new_stream(file, rows.schema) as writer:
             writer.write_table(rows)
 
+    def sums(self, batch: int) -> pa.Table | None:
+        """The spans that were open after a batch."""
+        name = _sums_name(batch)
+        found = self.storage.find(name)
+        with self._sound(name):
+            return None if found is None else pa.ipc.open_stream(found).read_all()
+
+    def write_sums(self, batch: int, spans: pa.Table) -> None:
+        """Write the spans that are open after a batch."""
+        with self.storage.writing(_sums_name(batch)) as file, pa.ipc.new_stream(file, spans.schema) as writer:
+            writer.write_table(spans)
+
     def forget(self, batch: int, streams: Iterable[str], objects: Iterable[str]) -> None:
         """Delete what belongs to a batch that cannot be run again, and objects nobody names any more.
 
@@ -135,7 +148,7 @@ class Journal:
         attempts = (1, 2) if batch in self._again else (1,)
         self._again.discard(batch)
         plans = (_plan_name(batch, attempt) for attempt in attempts)
-        self.storage.delete_all((*plans, *commits, *waiting, *objects))
+        self.storage.delete_all((*plans, _sums_name(batch), *commits, *waiting, *objects))
 
     def sweep(self, commit: Commit) -> tuple[str, ...]:
         """Delete what the last commit does not name and what belongs to batches at least two before it; their names."""
@@ -146,7 +159,7 @@ class Journal:
             if text is not None:
                 bases.add(base_of(text))
         named = {*commit.names(), *commit.dying, *(_commit_name(base) for base in bases if base is not None)}
-        folders = ("segments", "plans", "waiting", "commits", "rounds")
+        folders = ("segments", "plans", "waiting", "sums", "commits", "rounds")
         return tuple(name for folder in folders for name in sweep(self.storage, folder, named, before))
 
     def _text(self, batch: int) -> str | None:
@@ -219,6 +232,10 @@ def _plan_name(batch: int, attempt: int) -> str:
 
 def _commit_name(batch: int) -> str:
     return f"commits/{batch}.json"
+
+
+def _sums_name(batch: int) -> str:
+    return f"sums/{batch}"
 
 
 def _waiting_name(batch: int, stream: str) -> str:

@@ -47,6 +47,7 @@ from windrow.run.spark.spread import jobs_of, run_job, run_repair, shown
 from windrow.run.spark.state import Commit, Live, bytes_by_slice
 from windrow.run.spark.steering import Steering
 from windrow.run.spark.stopwatch import Stopwatch
+from windrow.run.spark.summed import Sums
 from windrow.run.spark.thinning import Thinning
 from windrow.run.spark.told import Told
 from windrow.run.spark.upkeep import after_batch
@@ -77,6 +78,7 @@ class BatchRunner:
         self.repairing = Repairing.of(self.program, setting, controller)
         self.question = question_of(self.program)
         self.journal = Journal(setting.storage)
+        self.sums = Sums.of(self.program, self.journal)
         self.events = EventLog(setting.storage)
         self.run_name = uuid.uuid4().hex[:8]
         self.query = ""
@@ -121,6 +123,10 @@ class BatchRunner:
         finally:
             frame.unpersist()
         with watch.phase("sink"), described(spark.sparkContext, batch, "results to the sink"):
+            if self.sums is not None:
+                thinning = Thinning.from_values(plan.get("memory"))
+                lets_go = thinning is not None and thinning.retained.lets_go
+                told.inline = [self.sums.final(batch, plan["last"], self.steering.shedding, told, entry, lets_go)]
             results = Results(spark, self.setting.output, self.schema, tuple(told.files), tuple(told.inline))
             self.setting.sink(results, batch)
             if self.setting.aside is not None:
@@ -351,7 +357,11 @@ class BatchRunner:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of results: the SELECT list, and whether a row was repaired if rows may be."""
+        """The schema of results: the SELECT list, and whether a row was repaired if rows may be; or of what they add up
+        to.
+        """
+        if self.sums is not None:
+            return self.sums.schema
         return marked_schema(self.program.schema) if self.setting.repairs else self.program.schema
 
     @property

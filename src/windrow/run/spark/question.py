@@ -1,7 +1,9 @@
 """What has to stay the same for a checkpoint to be of use, and in words what does not.
 
-    stays         streams in their order: source, event-time column, schema, window; the conditions; what is kept
-    may change    SELECT list, sink, throttle, and limits: lateness, idle timeouts, freshness, how far ahead rows may be
+    stays         streams in their order: source, event-time column, schema, window; the conditions; what is kept;
+                  aggregates, whose open spans are kept
+    may change    SELECT list without them, sink, throttle, and limits: lateness, idle timeouts, freshness, how far
+                  ahead rows may be
 
 Conditions are compared as text, in any order; the types in them follow from the schemas.
 
@@ -19,7 +21,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from windrow.errors import StateError
-from windrow.query.spec import UNBOUNDED, Stream, Window
+from windrow.query.show import show
+from windrow.query.spec import UNBOUNDED, QuerySpec, Stream, Window
 from windrow.query.types import Kind
 from windrow.run.program import Program
 
@@ -50,6 +53,7 @@ class Question:
     streams: Mapping[str, Asked]
     conditions: tuple[str, ...]
     keep: str
+    summed: str = "nothing"
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -59,7 +63,9 @@ class Question:
     def from_fields(fields: Mapping[str, Any]) -> Question:
         """What `to_fields` gave, after a passage through JSON."""
         streams = {str(name): Asked(**asked) for name, asked in fields["streams"].items()}
-        return Question(streams, tuple(map(str, fields["conditions"])), str(fields["keep"]))
+        return Question(
+            streams, tuple(map(str, fields["conditions"])), str(fields["keep"]), str(fields.get("summed", "nothing"))
+        )
 
     def differences(self, now: Question) -> tuple[str, ...]:
         """What differs in another question, one sentence each."""
@@ -67,6 +73,7 @@ class Question:
             *_of_streams(self.streams, now.streams),
             *_of_conditions(Counter(self.conditions), Counter(now.conditions)),
             *_changed("what is kept of rows", f"'{self.keep}'", f"'{now.keep}'"),
+            *_changed("what is added up", self.summed, now.summed),
         )
 
 
@@ -74,7 +81,7 @@ def question_of(program: Program) -> Question:
     """The question a program answers."""
     spec = program.spec
     streams = {stream.name: _asked(stream, program) for stream in spec.streams}
-    return Question(streams, tuple(str(conjunct) for conjunct in spec.conjuncts), program.keep)
+    return Question(streams, tuple(str(conjunct) for conjunct in spec.conjuncts), program.keep, _summed_text(spec))
 
 
 def check_same(before: Question, now: Question) -> None:
@@ -93,6 +100,17 @@ def _asked(stream: Stream, program: Program) -> Asked:
     return Asked(stream.source, stream.time, _window_text(stream.window), columns)
 
 
+def _summed_text(spec: QuerySpec) -> str:
+    summary = spec.summary
+    if summary is None:
+        return "nothing"
+    shown = [show(output.expression) for output in spec.outputs]
+    summed = ", ".join(f"{a.kind}({'*' if a.place is None else shown[a.place]})" for a in summary.aggregates)
+    by = f" by {', '.join(shown[place] for _, place in summary.groups)}" if summary.groups else ""
+    every = "" if summary.every_us is None else f" every {_span_text(summary.every_us)}"
+    return f"{summed}{by}{every}"
+
+
 def _window_text(window: Window) -> str:
     if window.span_us is None:
         return f"{window.rows} row" if window.rows == 1 else f"{window.rows} rows"
@@ -100,8 +118,12 @@ def _window_text(window: Window) -> str:
         return "without end"
     if window.span_us == 0:
         return "0 seconds"
-    unit, unit_us = next(each for each in _UNITS_US if window.span_us % each[1] == 0)
-    count = window.span_us // unit_us
+    return _span_text(window.span_us)
+
+
+def _span_text(span_us: int) -> str:
+    unit, unit_us = next(each for each in _UNITS_US if span_us % each[1] == 0)
+    count = span_us // unit_us
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 

@@ -28,7 +28,7 @@ from windrow.run.options import SHEDS, settings_of
 from windrow.run.spark.aside import BECAUSE, Aside
 from windrow.run.spark.blobs import Blobs
 from windrow.run.spark.handle import RunningJoin
-from windrow.run.spark.join import _arrow_types, results_only
+from windrow.run.spark.join import _arrow_types
 from windrow.run.spark.launch import AVAILABLE_NOW, launch
 from windrow.run.spark.publish import FolderSink
 from windrow.run.spark.results import Output
@@ -66,7 +66,7 @@ def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
     how much the windows may take after each batch.
     """
     register(spark)
-    spec = results_only(query.spec())
+    spec = query.spec()
     for function in spec.functions:
         send_code(function.function.__module__)
     frame = spark.readStream.format("windrow-recorded").option("recordings", recordings.to_json()).load()

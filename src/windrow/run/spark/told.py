@@ -18,10 +18,12 @@ from pyspark.sql import Row
 from windrow.control.ledger import Driven
 from windrow.control.observation import NO_REPAIR, Arrival, Joined, Observation, Repaired, summed
 from windrow.run.admit import NEVER_US, Entry
-from windrow.run.spark.messages import CAME, COUNT, DONE, KEPT, NOTED, RESULT, STAGED
+from windrow.run.spark.messages import CAME, COUNT, DONE, KEPT, NOTED, RESULT, STAGED, SUMMED
 from windrow.run.spark.results import ResultFile
 from windrow.run.spark.state import Commit, Live
 from windrow.run.spark.upkeep import Kept
+from windrow.run.spark.wire import bytes_tally
+from windrow.run.tally import Tally
 from windrow.store.files import SegmentFile
 
 
@@ -44,6 +46,7 @@ class Told:
     work: list[Joined] = field(default_factory=list)
     merged: int = 0
     kept: list[Kept] = field(default_factory=list)
+    tallies: list[Tally] = field(default_factory=list)
     dying: set[str] = field(default_factory=set)
     came: dict[str, Came] = field(default_factory=dict)
     repaired: Repaired = NO_REPAIR
@@ -55,6 +58,10 @@ class Told:
             kind, payload = row["kind"], bytes(row["payload"])
             if kind == RESULT:
                 self.inline.append(pa.ipc.open_stream(payload).read_all())
+                self.results += row["rows"]
+                continue
+            if kind == SUMMED:
+                self.tallies.append(bytes_tally(payload))
                 self.results += row["rows"]
                 continue
             value = json.loads(payload)
@@ -97,6 +104,11 @@ class Told:
     def lost(self) -> float:
         """About how many results were missed because rows were let go for memory."""
         return sum(tally.lost for did in self.work for held in (did.sampled, did.others) for tally in held.values())
+
+    @property
+    def oldest_us(self) -> int | None:
+        """The event time of the oldest row that was stored; None without any."""
+        return min((each.file.first_us for each in self.kept if each.file.rows and not each.replaces), default=None)
 
     def observation(
         self, batch: int, now_us: int, busy_s: float, last: Commit, entry: Entry, live: Live

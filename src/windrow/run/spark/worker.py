@@ -31,9 +31,11 @@ from windrow.run.sifting import Sifters
 from windrow.run.spark import messages, windows
 from windrow.run.spark.aside import AsideRows
 from windrow.run.spark.job import Attempt, Job, places, program_of, ready
-from windrow.run.spark.messages import CAME, COUNT, DONE, NOTED, PROBE, RESULT, STAGED, STORE, Message
+from windrow.run.spark.messages import CAME, COUNT, DONE, NOTED, PROBE, RESULT, STAGED, STORE, SUMMED, Message
 from windrow.run.spark.results import ResultFile, write_results
 from windrow.run.spark.sending import Sender, by_home
+from windrow.run.spark.wire import tally_bytes
+from windrow.run.tally import Tallying
 from windrow.store import codec
 from windrow.store.segment import Segment, merge
 
@@ -152,7 +154,8 @@ def hop(job: Job, number: int, attempt: Attempt) -> Callable[[Batches], Batches]
                     yield messages.as_batch([further])
         else:
             complete = (_noted_result(job, program, message, block, clerk) for message, block in extended)
-            yield messages.as_batch(delivered(job, program, (mine, name), complete))
+            told = results_of(job, program, (mine, name), complete, clerk)
+            yield messages.as_batch(told)
         yield messages.as_batch([noted(clerk), done(started)])
 
     return task
@@ -173,7 +176,8 @@ def _settled(job: Job, program: Program, fresh: Mapping[str, Segment], attempt: 
         yield from windows.stored_in(job, program, place, held, name)
     stored = {stream: windows.held_by(job, program, places(program), stream) for stream in job.names}
     clerk = clerk_of(job, program)
-    yield from delivered(job, program, attempt(), run_batch(program, stored, fresh, job.order, job.shedding, clerk))
+    blocks = run_batch(program, stored, fresh, job.order, job.shedding, clerk)
+    yield from results_of(job, program, attempt(), blocks, clerk)
     yield noted(clerk)
 
 
@@ -195,6 +199,18 @@ def _noted_result(job: Job, program: Program, message: Message, block: Partial, 
     portion = portion_of(program, message.path, message.portion, job.shedding)
     clerk.page(path_name(message.path, portion.alternative), portion.sampled).found(block)
     return block
+
+
+def results_of(
+    job: Job, program: Program, attempt: tuple[int, str], blocks: Iterable[Partial], clerk: Clerk
+) -> list[Message]:
+    """What makes results known to the driver program: where they are staged, or what they add up to."""
+    if clerk.tallying is None:
+        return delivered(job, program, attempt, blocks)
+    for _ in blocks:  # each has come to the clerk when it is here
+        continue
+    tally = clerk.tallying.done()
+    return [Message(attempt[0], SUMMED, "", tally.results, tally_bytes(tally, program))] if tally.results else []
 
 
 def delivered(job: Job, program: Program, attempt: tuple[int, str], blocks: Iterable[Partial]) -> list[Message]:
@@ -238,7 +254,8 @@ def clerk_of(job: Job, program: Program) -> Clerk:
     """Who takes notes on what a task does."""
     retained = None if job.thinning is None else job.thinning.retained
     sifters = Sifters(program, job.batch)
-    return Clerk(program.plan.paths, job.bins, job.shedding, retained, sifters=sifters, learns=job.learns)
+    tallying = None if job.spec.summary is None else Tallying(program, job.spec.summary)
+    return Clerk(program.plan.paths, job.bins, job.shedding, retained, tallying, sifters, job.learns)
 
 
 def noted(clerk: Clerk) -> Message:
