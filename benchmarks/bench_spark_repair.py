@@ -76,8 +76,9 @@ def rows_of(events: list[dict[str, Any]], rate_hz: float, size: Size) -> list[Ro
     longest_s = max(map(_seconds, repaired), default=0.0)
     left = events[-1]["ledger"]["open"]["pieces"]
     return [
-        smaller("seconds until all is repaired", ours=float("inf") if left else done_s, peer=None, unit="s",
-                goal=size.calm_s, note=f"{asked_for}{least:.2f}; {most:,} pieces at most, {left:,} left"),
+        smaller("pieces that are left", ours=left, peer=None, unit="pieces", goal=0, note=f"{most:,} at most"),
+        smaller("until nothing is left", ours=done_s, peer=None, unit="s", goal=size.calm_s,
+                note=f"{asked_for}{least:.2f}"),
         smaller("batches late with repairs", ours=len(late), peer=None, unit="batches", goal=0,
                 note=f"of {len(repaired)} that repaired; the longest took {longest_s:.2f} s, trigger {TRIGGER_S:g} s"),
         {"name": "results that came later", "peer_name": "at once", "ours": results, "peer": prompt, "unit": "rows",

@@ -60,7 +60,14 @@ SIZES: dict[str, tuple[Any, int]] = {
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }
 
-ON_SPARK = {"spark_join": 1, "spark_batch": 1, "spark_results": 2, "spark_window": 3, "spark_overload": 4}
+ON_SPARK = {
+    "spark_join": 1,
+    "spark_batch": 1,
+    "spark_results": 2,
+    "spark_window": 3,
+    "spark_overload": 4,
+    "spark_repair": 4,
+}
 
 
 def test_every_bench_is_tried() -> None:

@@ -11,13 +11,13 @@ batch's own work takes so long that they would not fit any more, a second attemp
 before that nothing has left. The last batch of a recorded input repairs all there is, its own pieces, too.
 
 Times are those of the batch clock, as for the controller. What a repair takes besides its work (a job of Spark's) is
-learned apart from it, as the most of some repairs.
+learned apart from it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from windrow.control.controller import Controller
@@ -36,6 +36,10 @@ from windrow.run.spark.told import Came, Told
 
 USABLE = 0.85
 """The share of the time between two batches that is planned for."""
+USUAL = 0.75
+"""A batch is expected to take what this share of the last ones took at most, a repair to need it besides its work. A
+batch that takes longer puts its repairs off.
+"""
 OVERDUE = 0.95
 """The share of it after which a repair is put off."""
 REMEMBERED = 8
@@ -179,7 +183,7 @@ class Repairing:
         if between_s is None or not self._batches:
             return 0.0
         most_rows = max(1, *(held for held, _ in self._batches))
-        busy_s = max(took_s for _, took_s in self._batches) * max(1.0, rows / most_rows)
+        busy_s = _usual(took_s for _, took_s in self._batches) * max(1.0, rows / most_rows)
         return USABLE * between_s - busy_s - self._overhead_s()
 
     def _between_s(self) -> float | None:
@@ -187,7 +191,13 @@ class Repairing:
         return self._trigger_s if self._trigger_s > 0 else min(self._spans_s, default=None)
 
     def _overhead_s(self) -> float:
-        return max(self._overheads_s, default=FIRST_OVERHEAD_S * self._pace)
+        return _usual(self._overheads_s) if self._overheads_s else FIRST_OVERHEAD_S * self._pace
+
+
+def _usual(seconds: Iterable[float]) -> float:
+    """What most of some times were at most."""
+    found = sorted(seconds)
+    return found[int(USUAL * (len(found) - 1))]
 
 
 def pieces_of(plan: Mapping[str, Any] | None) -> tuple[Piece, ...]:
