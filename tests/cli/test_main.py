@@ -20,7 +20,7 @@ def test_all_commands_are_listed(windrow_command: Command) -> None:
     ended = windrow_command("--help")
     assert ended.code == 0
     assert windrow_command().out == ended.out
-    for name in ("run", "explain", "demo", "state", "bench", "calibrate", "reproduce"):
+    for name in ("run", "explain", "demo", "dashboard", "state", "bench", "calibrate", "reproduce"):
         assert f"\n  {name} " in ended.out
 
 

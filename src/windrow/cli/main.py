@@ -11,6 +11,7 @@ import typer
 
 from windrow.cli.bench import bench
 from windrow.cli.calibrate import calibrate
+from windrow.cli.dashboard import dashboard
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.outcome import Commands
@@ -19,7 +20,7 @@ from windrow.cli.reproduce import reproduce
 from windrow.cli.run import run
 from windrow.cli.state import state
 
-COMMANDS = (run, explain, demo, state, repair, bench, calibrate, reproduce)
+COMMANDS = (run, explain, demo, dashboard, state, repair, bench, calibrate, reproduce)
 
 main = typer.Typer(
     name="windrow",

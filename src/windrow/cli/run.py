@@ -125,6 +125,22 @@ def run(  # noqa: PLR0913 - every option is an argument
             "refuse ends the run before the first.",
         ),
     ] = "suppress",
+    events: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write what each batch did into this folder, for windrow dashboard DIR; a checkpoint has it anyway.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics while it runs.",
+        ),
+    ] = None,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there, as JSON.")] = None,
     json: options.Json = False,
 ) -> None:
@@ -140,6 +156,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --pace 60
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --throttle 0.3
     windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --pace 60 --shed repair
+    windrow run near.sql --stream cam1=a.csv --stream cam2=b.csv --out near.csv --events near.events --metrics 9464
     windrow run - --stream s=s.arrow --out pairs.parquet --runtime local --json < pairs.sql
     """
     from contextlib import ExitStack, redirect_stdout
@@ -175,12 +192,14 @@ def run(  # noqa: PLR0913 - every option is an argument
         results = staged.enter_context(ResultFile(target, schema, is_part=target.parent == _path(out)))
         if runtime == "local":
             from windrow.cli.run_local import run_here
+            from windrow.cli.watching import Watching
 
-            found = run_here(asked, results.write, set_aside, memory)
+            found = run_here(asked, results.write, set_aside, memory, Watching(events, metrics))
         else:
             from windrow.cli.run_spark import run_on_spark
+            from windrow.cli.watching import Watching
 
-            found = run_on_spark(asked, results, master, checkpoint, set_aside, memory)
+            found = run_on_spark(asked, results, master, checkpoint, set_aside, memory, Watching(events, metrics))
         facts = {"out": str(target), "elapsed_seconds": round(perf_counter() - started, 3), "runtime": runtime, **found}
         if report_file is not None:
             report_file.write_text(_as_json(facts) + "\n", encoding="utf-8")

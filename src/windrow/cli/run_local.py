@@ -15,6 +15,7 @@ from windrow.cli.outcome import Stopped
 from windrow.cli.output import SetAsideFiles
 from windrow.cli.progress import tracked
 from windrow.cli.question import Asked
+from windrow.cli.watching import Watching, events_folder, metrics_served
 from windrow.plan.calibration import first_guess
 from windrow.run.local import LocalJoin
 from windrow.run.report import Report
@@ -23,7 +24,11 @@ from windrow.streams.schedule import Schedule
 
 
 def run_here(
-    asked: Asked, deliver: Callable[[pa.Table], None], set_aside: str | None, memory: str | None
+    asked: Asked,
+    deliver: Callable[[pa.Table], None],
+    set_aside: str | None,
+    memory: str | None,
+    watching: Watching,
 ) -> dict[str, Any]:
     """Run to the end of the input and tell what was found; rows that do not enter go to the folder `set_aside`, windows
     take no more than `memory`.
@@ -32,6 +37,8 @@ def run_here(
         aside = None if set_aside is None else opened.enter_context(SetAsideFiles(Path(set_aside)))
         question = asked.question
         pace = asked.pace
+        events = opened.enter_context(events_folder(watching.events, watching.metrics))
+        opened.enter_context(metrics_served(watching.metrics, events))
         join = windrow.local(
             question.join,
             policy=asked.policy,
@@ -44,6 +51,7 @@ def run_here(
             stale=asked.stale,
             trigger=None if asked.batch_us is None else f"{asked.batch_us / 1e6:.6f} seconds",
             costs=first_guess(asked.throttle is not None),
+            events=events,
             charge=None if pace is None else lambda done: done.slowed(pace),
         )
         replay = Replay(question.read(), batch_us=asked.batch_us, as_arrived=asked.as_arrived)

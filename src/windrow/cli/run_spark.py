@@ -23,11 +23,13 @@ from windrow.cli.outcome import Stopped
 from windrow.cli.output import ResultFile, SetAsideFiles
 from windrow.cli.progress import await_end
 from windrow.cli.question import Asked
+from windrow.cli.watching import Watching, metrics_served
 from windrow.control.recall import RecallMeter
 from windrow.plan.order import plan_query
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.checkpoint import find_checkpoint
 from windrow.run.spark.keeping import let_go_of, memory_of
+from windrow.run.spark.listener import ProgressBridge
 from windrow.run.spark.owed import repair_of
 from windrow.run.spark.replayed import aside_of, results_of, start_recorded
 from windrow.run.spark.session import LOCAL, session
@@ -45,6 +47,7 @@ def run_on_spark(
     checkpoint: str | None,
     set_aside: str | None,
     memory: str | None,
+    watching: Watching,
 ) -> dict[str, Any]:
     """Run to the end of the input and tell what was found; rows that do not enter go to the folder `set_aside`, windows
     take no more than `memory`.
@@ -53,7 +56,7 @@ def run_on_spark(
         aside = None if set_aside is None else opened.enter_context(SetAsideFiles(Path(set_aside)))
         place = opened.enter_context(_place(checkpoint, results))
         try:
-            seconds = _join_all(asked, place, master or LOCAL, aside is not None, memory)
+            seconds = _join_all(asked, place, master or LOCAL, aside is not None, memory, watching)
         except KeyboardInterrupt:
             left = "nothing was left behind" if checkpoint is None else f"the same command goes on from '{checkpoint}'"
             raise Stopped(f"stopped before the end; {left}. {_until_then(place)}") from None
@@ -78,12 +81,16 @@ def _place(checkpoint: str | None, results: ResultFile) -> Iterator[str]:
         yield folder
 
 
-def _join_all(asked: Asked, place: str, master: str, set_aside: bool, memory: str | None) -> float:
+def _join_all(asked: Asked, place: str, master: str, set_aside: bool, memory: str | None, watching: Watching) -> float:
     """Run the join to its end; the seconds it took, without the start of Spark."""
     console = Console(stderr=True)
     with noted() as raise_noted, ExitStack() as opened:
         with console.status("starting Spark"):
             spark = opened.enter_context(session(master))
+        if watching.metrics is not None:
+            bridge = ProgressBridge()
+            spark.streams.addListener(bridge)
+            opened.enter_context(metrics_served(watching.metrics, watching.events or place, bridge.numbers))
         started = perf_counter()
         question = asked.question
         running = start_recorded(
@@ -98,6 +105,7 @@ def _join_all(asked: Asked, place: str, master: str, set_aside: bool, memory: st
             repair=asked.repair,
             set_aside=set_aside,
             memory=memory,
+            events=watching.events,
         )
         try:
             await_end(running, console, raise_noted)

@@ -91,6 +91,7 @@ class SparkJoin(Join):
         repair: RepairSettings | None = None,
         control: ControlSettings | None = None,
         memory: str | int | None = None,
+        events: str | Path | None = None,
     ) -> RunningJoin:
         """Start the join. `state` is where windows and commits are, by default below the checkpoint; `trigger` a span
         or "available now"; `name` what Spark shows; `slices` the number of parts probed side by side (by default
@@ -102,7 +103,7 @@ class SparkJoin(Join):
         is forgotten; "repair": it comes later, and results have a last column `repaired`); `repair` in which order and
         when (`windrow.run.backlog`); `control` how much is left out, in detail; `memory` how much the windows may take
         after each batch, segments and their indexes, such as "500MB": beyond it the rows that promise least are let go,
-        and counted.
+        and counted; `events` a folder for what each batch did (`windrow dashboard` shows it), by default the state's.
         """
         spec = closed_in_time(self.spec())
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
@@ -132,6 +133,7 @@ class SparkJoin(Join):
             output=Output(into.staging, into.form),
             sink=into.deliver,
             aside=None if set_aside is None else Aside(open_storage(str(set_aside))),
+            events=None if events is None else open_storage(str(events)),
             keep=keep,
             control=with_memory(settings, memory, spec),
             costs=first_guess(settings is not None),

@@ -89,6 +89,8 @@ class BatchRunner:
         self._rounds = 0
         self._begun: tuple[Piece, ...] | None = None
         self._kernels: Kernels | None = None
+        if setting.events is not None:
+            self.events = EventLog(setting.events)
 
     def _take_plan(self, plan: Plan) -> None:
         setting = self.setting

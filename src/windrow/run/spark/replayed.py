@@ -57,13 +57,14 @@ def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
     repair: RepairSettings | None = None,
     set_aside: bool = False,
     memory: str | int | None = None,
+    events: str | None = None,
 ) -> RunningJoin:
     """Start a join over recordings; it ends when they do, and `results_of` the checkpoint are its results.
 
     `query` is bound to the schemas of the recordings; `throttle` is the share of the full work to do, "auto" for as
     much as there is time for at the recordings' pace; `shed` what becomes of the rest, and `repair` when it comes if it
     does: what is open comes at the end; `set_aside` keeps late and bad rows for `aside_of`; `memory` is
-    how much the windows may take after each batch.
+    how much the windows may take after each batch; `events` a folder for what each batch did, instead of the state's.
     """
     register(spark)
     spec = query.spec()
@@ -85,6 +86,7 @@ def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
         output=Output(into.staging, into.form),
         sink=into.deliver,
         aside=Aside(open_storage(f"{checkpoint}/{ASIDE}")) if set_aside else None,
+        events=None if events is None else open_storage(events),
         max_ahead_us=None,
         control=with_memory(control, memory, spec),
         costs=first_guess(control is not None),

@@ -28,7 +28,8 @@ MOST_ROWS = 2_000_000
 @dataclass(frozen=True)
 class Setting:
     """What a query on Spark is made of, besides its streams. Batches are at least `trigger_s` apart; `repair` says how
-    what is left out comes later, None that it does not.
+    what is left out comes later, None that it does not; events go to `events`, or beside the
+    state.
     """
 
     spec: QuerySpec
@@ -40,6 +41,7 @@ class Setting:
     sink: Sink
     max_ahead_us: int | None
     aside: Aside | None = None
+    events: Storage | None = None
     keep: Keep = "used"
     control: ControlSettings | None = None
     costs: WorkCosts = REFERENCE
