@@ -6,7 +6,8 @@
     pair          Python values, once a row
 
 A row with a NULL argument gives NULL without a call. NaN returned is NULL. What the function raises, or returns that
-is not of its declared type, ends the query with a `FunctionError` that shows the arguments.
+is not of its declared type, ends the query with a `FunctionError` that shows the arguments; so does a call that takes
+longer than the function's `limit_s` (`windrow.probe.patience`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import FunctionError
+from windrow.probe.patience import Overdue, Progress, call_within
 from windrow.query import types
 from windrow.query.expression import Call
 from windrow.query.spec import UserFunction
@@ -40,13 +42,29 @@ def call_user_function(function: UserFunction, node: Call, operands: Sequence[Op
         operand if rows is None else _take(operand, type_, rows)
         for operand, type_ in zip(operands, argument_types, strict=True)
     ]
-    values = _call(function, taken, argument_types, count if rows is None else len(rows))
+    called = count if rows is None else len(rows)
+    if called == 0:
+        return _spread(_from_python([], function), rows, count, function.result)
+    try:
+        values = call_within(
+            function.limit_s, lambda progress: _call(function, taken, argument_types, called, progress)
+        )
+    except Overdue as overdue:
+        raise FunctionError(
+            f"user function '{function.name}' has not returned for {function.limit_s:g} s",
+            place=f"{function.name}({_shown(overdue.arguments)})" if overdue.arguments else f"{called} rows at once",
+            hint="make it return, or declare it with a longer limit_s",
+        ) from None
     return _spread(values, rows, count, function.result)
 
 
-def _call(function: UserFunction, operands: Sequence[Operand], argument_types: Sequence[Type], count: int) -> Operand:
-    if count == 0:
-        return _from_python([], function)
+def _call(
+    function: UserFunction,
+    operands: Sequence[Operand],
+    argument_types: Sequence[Type],
+    count: int,
+    progress: Progress,
+) -> Operand:
     if function.mode == "vectorised":
         return _vectorised(function, [_column(o, t) for o, t in zip(operands, argument_types, strict=True)], count)
     if (
@@ -54,15 +72,17 @@ def _call(function: UserFunction, operands: Sequence[Operand], argument_types: S
         and all(operand.form in (Form.NUMBER, Form.VECTOR) for operand in operands)
         and _is_word(function.result)
     ):
-        values = _compiled(function, [operand.values for operand in operands], argument_types, count)
+        values = _compiled(function, [operand.values for operand in operands], argument_types, count, progress)
         if values is not None:
             return _words(values, function)
     columns = [_python_values(o, t) for o, t in zip(operands, argument_types, strict=True)]
     rows = zip(*columns, strict=True) if columns else [()] * count
-    return _from_python([_one(function, arguments) for arguments in rows], function)
+    return _from_python([_one(function, arguments, progress) for arguments in rows], function)
 
 
-def _compiled(function: UserFunction, arrays: list[Array], argument_types: Sequence[Type], count: int) -> Array | None:
+def _compiled(
+    function: UserFunction, arrays: list[Array], argument_types: Sequence[Type], count: int, progress: Progress
+) -> Array | None:
     """The values from a compiled loop; None where the function does not compile for these arguments, or raised."""
     if any(t.kind is Kind.DECIMAL or t.is_time or t.kind in (Kind.DATE, Kind.INTERVAL) for t in argument_types):
         return None
@@ -75,9 +95,13 @@ def _compiled(function: UserFunction, arrays: list[Array], argument_types: Seque
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
+            progress.is_free = True
+            loop(values[:0], *(array[:0] for array in arrays))  # compiles where it has to
+            progress.is_free = False
             returned = loop(values, *arrays)
     except Exception:  # whatever it is, the call in Python says it with the arguments
         returned = ()
+    progress.is_free = False
     if not returned or not all(_holds(function.result, kind) for kind in returned):
         _compiled_loops[function.function] = None
         return None
@@ -170,16 +194,20 @@ def _words(values: Array, function: UserFunction) -> Operand:
         return Operand(Form.NUMBER, (values.astype(target, copy=False),))
 
 
-def _one(function: UserFunction, arguments: tuple[Any, ...]) -> Any:
+def _one(function: UserFunction, arguments: tuple[Any, ...], progress: Progress) -> Any:
+    progress.begin(arguments)
     try:
         return function.function(*arguments)
     except Exception as error:
-        shown = ", ".join(repr(argument)[:60] for argument in arguments)
         raise FunctionError(
             f"user function '{function.name}' raised {type(error).__name__}: {error}",
-            place=f"{function.name}({shown})",
+            place=f"{function.name}({_shown(arguments)})",
             hint="make it return None for what it cannot handle",
         ) from error
+
+
+def _shown(arguments: tuple[Any, ...]) -> str:
+    return ", ".join(repr(argument)[:60] for argument in arguments)
 
 
 def _from_python(values: list[Any], function: UserFunction) -> Operand:

@@ -125,6 +125,8 @@ class Summary:
 
 
 Mode: TypeAlias = Literal["auto", "vectorised", "pair"]
+CALL_LIMIT_S = 60.0
+"""How long a call of a user function may take, if nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +134,15 @@ class UserFunction:
     """A function of the user's own, callable in a query by `name`.
 
     `mode` says how it may be called: `vectorised` on NumPy arrays of candidates, `pair` once a pair in Python, `auto`:
-    compiled with Numba where it compiles, else once a pair. A NULL argument gives NULL without a call.
+    compiled with Numba where it compiles, else once a pair. A NULL argument gives NULL without a call. One call may
+    take `limit_s` seconds.
     """
 
     name: str
     function: Callable[..., Any]
     result: Type
     mode: Mode = "auto"
+    limit_s: float = CALL_LIMIT_S
 
     def __call__(self, *arguments: Any) -> Any:
         """The function itself, so that a declared function can still be called."""

@@ -19,14 +19,18 @@ from typing import Any, get_args
 from windrow.errors import FunctionError, QueryError, SourceError
 from windrow.query.casts import type_named
 from windrow.query.functions import canonical_name
-from windrow.query.spec import Mode, UserFunction
+from windrow.query.spec import CALL_LIMIT_S, Mode, UserFunction
 from windrow.query.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, Kind, Type
 
 _PYTHON_TYPES: dict[type, Type] = {bool: BOOLEAN, int: BIGINT, float: DOUBLE, str: VARCHAR}
 
 
 def user_function(
-    name: str, function: Callable[..., Any], returns: str | type | Type | None = None, mode: Mode = "auto"
+    name: str,
+    function: Callable[..., Any],
+    returns: str | type | Type | None = None,
+    mode: Mode = "auto",
+    limit_s: float | None = None,
 ) -> UserFunction:
     """A function under the name a query calls it by, checked.
 
@@ -46,17 +50,28 @@ def user_function(
         raise QueryError(
             f"'{mode}' is not a way to call function '{name}'", hint=f"modes are {', '.join(get_args(Mode))}"
         )
+    limit_s = declared.limit_s if limit_s is None else limit_s
+    given: object = limit_s
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
+        raise QueryError(f"a call of function '{name}' may take {limit_s!r} s", hint="give seconds, more than 0")
     result = declared.result if returns is None else _result_type(name, returns)
-    return UserFunction(name, function, result, declared.mode if mode == "auto" else mode)
+    return UserFunction(name, function, result, declared.mode if mode == "auto" else mode, float(limit_s))
 
 
 def function(
-    name: str | None = None, returns: str | type | Type = "DOUBLE", mode: Mode = "auto"
+    name: str | None = None,
+    returns: str | type | Type = "DOUBLE",
+    mode: Mode = "auto",
+    limit_s: float = CALL_LIMIT_S,
 ) -> Callable[[Callable[..., Any]], UserFunction]:
-    """A decorator that makes a Python function one that queries can call; it can still be called as before."""
+    """A decorator that makes a Python function one that queries can call; it can still be called as before.
+
+    A call that has not returned after `limit_s` seconds ends the query with an error (`math.inf`: it may take forever).
+    One call is for one row; for many at once where the function is vectorised or could be compiled.
+    """
 
     def declared(decorated: Callable[..., Any]) -> UserFunction:
-        return user_function(name or decorated.__name__, decorated, returns, mode)
+        return user_function(name or decorated.__name__, decorated, returns, mode, limit_s)
 
     return declared
 

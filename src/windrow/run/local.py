@@ -57,6 +57,7 @@ from windrow.run.program import Program, arrow_types_of
 from windrow.run.report import Clocked, Done, Report, make_report, memory_report
 from windrow.run.results import result_table
 from windrow.run.sifting import Sifters
+from windrow.run.spill import Spill
 from windrow.run.summing import Summing
 from windrow.run.tally import Tallying
 from windrow.run.warm import warm
@@ -126,8 +127,8 @@ class LocalJoin:
         self.recall = RecallMeter()
         self.history = History()
         self.summing = None if spec.summary is None else Summing(spec.summary, self.program.schema, self.stores)
-        self._clock = asked.clock
-        self._charge = asked.charge
+        self._clock, self._charge = asked.clock, asked.charge
+        self._spill = Spill.of(asked.result_memory)
         self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
         self._inputs = inputs
         self._buffers = {stream.name: Buffer(asked.buffer_rows) for stream in spec.streams}
@@ -167,7 +168,7 @@ class LocalJoin:
     @property
     def report(self) -> Report:
         """What the run took in, left out and found so far."""
-        done = Done(self._batches, self._results, self._seconds, self._clocked.busy_share)
+        done = Done(self._batches, self._results, self._seconds, self._clocked.busy_share, self._spill.spilled_bytes)
         made = make_report(self.program, self.entry.gates, self.stores, done)
         dropped = {name: buffer.dropped for name, buffer in self._buffers.items()}
         made = replace(made.with_recall(self.recall, dropped), history=self.history.moments)
@@ -256,7 +257,7 @@ class LocalJoin:
     def _run(self, last: bool, now_s: float | None) -> pa.Table:
         batch = self._begin(last, now_s)
         if self.summing is None or batch.tallying is None:
-            results = result_table(self.program, batch.blocks)
+            results = self._spill.table(self.program, batch.blocks)
             repaired = self._end(batch, len(results))
             return pa.concat_tables([self._leave(results), *(self._leave(rows, True) for rows in repaired)])
         final = self._summed(self.summing, batch, batch.tallying)

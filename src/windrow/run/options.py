@@ -53,6 +53,7 @@ class LocalOptions:
                     least are let go, and counted
         buffer_rows how many rows of a stream may wait for a step; the oldest go first
         batch_rows  how many rows of a stream a step takes at most; the others wait
+        result_memory  how much the results of a step may take in memory; the rest lies in a temporary file, mapped
         stale       what becomes of results that are older than FRESHNESS allows: `suppress` leaves them out and counts
                     them, `refuse` ends the join before the first
 
@@ -80,6 +81,7 @@ class LocalOptions:
     memory: str | int | None = None
     buffer_rows: int | None = None
     batch_rows: int | None = None
+    result_memory: str | int = "1GB"
     stale: str = "suppress"
     period: str | None = None
     trigger: str | None = None

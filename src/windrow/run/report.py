@@ -100,13 +100,14 @@ class Done:
     results: int
     seconds: float
     busy_share: float | None
+    spilled_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """A run so far; `throttle` is the share of the full work done of late, None where all is; `repair` says what became
     of the rest, where it comes later; `freshness` how promises were kept, where there are any; `history` has the last
-    batches, for `plot`.
+    batches, for `plot`; `spilled_bytes` are results that were too many for memory and lie in files.
     """
 
     policy: str
@@ -124,6 +125,7 @@ class Report:
     recent: Recent | None = None
     repair: RepairReport | None = None
     freshness: FreshnessReport | None = None
+    spilled_bytes: int = 0
     history: tuple[Moment, ...] = field(default=(), repr=False)
 
     @property
@@ -168,6 +170,8 @@ class Report:
         done = f"{taken}, {self.batches:,} batches, {self.results:,} results, {self.seconds:.1f} s{busy}"
         if self.freshness is not None and self.freshness.suppressed:
             done += f", {self.freshness.suppressed:,} suppressed as stale"
+        if self.spilled_bytes:
+            done += f", {self.spilled_bytes / 1e6:,.1f} MB of results spilled"
         if self.recall is None or self.recall.is_exact:
             return done
         beside = f"; {self.unseen:,} rows were not joined at all" if self.unseen else ""
@@ -216,6 +220,7 @@ def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str
         streams=streams,
         steps=tuple(steps),
         busy_share=done.busy_share,
+        spilled_bytes=done.spilled_bytes,
     )
 
 

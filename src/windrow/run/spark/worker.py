@@ -26,7 +26,7 @@ from windrow.run.counting import Clerk
 from windrow.run.partial import Partial, View
 from windrow.run.program import Program
 from windrow.run.repair import driven, rows_of_portions
-from windrow.run.results import result_batch
+from windrow.run.results import result_batches
 from windrow.run.sifting import Sifters
 from windrow.run.spark import messages, windows
 from windrow.run.spark.aside import AsideRows
@@ -221,19 +221,19 @@ def delivered(job: Job, program: Program, attempt: tuple[int, str], blocks: Iter
         job.output,
         f"results/{job.batch:09d}.{job.part}-{mine}-{job.run}-{name}",
         schema,
-        (_result_batch(job, program, block) for block in blocks),
+        (_marked(job, batch) for block in blocks for batch in result_batches(program, block)),
     )
     if isinstance(staged, ResultFile):
         return [Message(mine, STAGED, "", staged.rows, _json(staged.fields()))]
     return [Message(mine, RESULT, "", len(staged), messages.table_bytes(staged))] if len(staged) else []
 
 
-def _result_batch(job: Job, program: Program, block: Partial) -> pa.RecordBatch:
-    batch = result_batch(program, block)
+def _marked(job: Job, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Results, which say whether they are repaired if rows may be."""
     if not job.repairs:
         return batch
     repaired = pa.array(np.full(len(batch), bool(job.pieces)))
-    return pa.RecordBatch.from_arrays([*batch.columns, repaired], schema=marked_schema(program.schema))
+    return pa.RecordBatch.from_arrays([*batch.columns, repaired], schema=marked_schema(batch.schema))
 
 
 def messages_of(batches: Batches) -> Iterator[Message]:
