@@ -127,6 +127,7 @@ def test_what_a_look_foretells_is_said_in_words(windrow_command: Command, folder
     for start in ("  from 800 rows, ", "  └─ b  hashed  a.kind = b.kind; then abs(", "  memory: "):
         assert any(line.startswith(start) for line in lines), start
     assert sum("recall" in line and "to expect" in line for line in lines) == 3
+    assert "  matches cost more than the search for them, so there is little to gain by searching less" in lines
     predicted = json.loads(windrow_command("explain", *arguments, "--json").out)["predicted"]
     assert predicted["saturation"] > 1
     assert predicted["look"]["longer_than_windows"] is True
