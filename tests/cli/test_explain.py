@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.recordings import NEAR, cameras_and_query
+from windrow.cli.explained import predicted_lines
+from windrow.control.forecast import Forecast, Known, Overload
 from windrow.plan.plan import Plan
+from windrow.run.look import Look
 
 THREE = """
 SELECT a.id AS a_id, c.id AS c_id
@@ -131,6 +135,15 @@ def test_what_a_look_foretells_is_said_in_words(windrow_command: Command, folder
     assert predicted["saturation"] > 1
     assert predicted["look"]["longer_than_windows"] is True
     assert set(predicted["streams"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize(("recall", "said"), [(0.3, True), (0.9, False)])
+def test_where_shedding_has_little_to_gain_that_is_said(recall: float, said: bool) -> None:
+    overloads = (Overload(4.0, throttle=0.25, recall=recall),)
+    told = Forecast({}, {}, 0.5, {}, 10.0, saturation=2.0, recall=1.0, overloads=overloads)
+    lines = list(predicted_lines(Look(10, 1.0, 5, True, cast(Known, None)), told, "built in"))
+    assert any("little to gain by searching less" in line for line in lines) is said
+    assert "at 4 times these rates throttle auto does 25.0% of the work" in lines[-2 if said else -1]
 
 
 def test_rates_can_be_wished_and_may_be_too_much(windrow_command: Command, folder: Path) -> None:

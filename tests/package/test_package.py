@@ -23,6 +23,7 @@ import yaml
 import windrow
 from tests.conftest import REPOSITORY
 
+SET_HERE = ("PYSPARK", "PYTHON", "SPARK", "WINDROW")
 BUILD = """
 import sys
 from setuptools import build_meta
@@ -31,8 +32,8 @@ print(getattr(build_meta, sys.argv[1])(sys.argv[2]))
 
 
 def run(command: Sequence[str | Path], folder: Path, **environment: str) -> str:
-    """Run a program to its end; its output."""
-    place = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | environment
+    """Run a program to its end, as a stranger would who has set nothing; its output."""
+    place = {name: value for name, value in os.environ.items() if not name.startswith(SET_HERE)} | environment
     ended = subprocess.run(command, cwd=folder, env=place, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
     return ended.stdout

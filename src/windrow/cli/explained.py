@@ -35,6 +35,8 @@ _NOTHING = (
     "(--look says how many; files without rows, or streams that do not overlap in time, give none)",
 )
 _MOST_LOAD = 1.0
+_WORTH_IT = 1.5
+"""Recall beyond so many times the share of the work is worth shedding for."""
 
 
 class Printer:
@@ -140,6 +142,8 @@ def predicted_lines(look: Look, forecast: Forecast, costs_from: str) -> Iterator
     for overload in forecast.overloads:
         done = f"throttle auto does {overload.throttle:.1%} of the work, recall {overload.recall:.0%} to expect"
         yield f"at {number(overload.times)} times these rates {done}"
+    if any(overload.recall < _WORTH_IT * overload.throttle for overload in forecast.overloads):
+        yield "matches cost more than the search for them, so there is little to gain by searching less"
 
 
 def number(value: float) -> str:

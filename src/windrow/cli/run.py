@@ -162,6 +162,8 @@ def run(  # noqa: PLR0913 - every option is an argument
     from contextlib import ExitStack, redirect_stdout
     from time import perf_counter
 
+    from rich.console import Console
+
     import windrow
     from windrow.cli.output import ResultFile, Staged, destination
     from windrow.cli.question import Asked, ask, check_choices
@@ -185,7 +187,8 @@ def run(  # noqa: PLR0913 - every option is an argument
     question = ask(query, stream, udf, lateness)
     _check_not_input(target, question)
     asked = Asked(question, batch_us, as_arrived, policy, method, pace, share, shed, repair, stale)
-    schema = windrow.local(question.join, policy=policy, methods=method, shed=shed).schema
+    with Console(stderr=True).status("compiling the query"):
+        schema = windrow.local(question.join, policy=policy, methods=method, shed=shed).schema
     # A function of the user's may print: with --json nothing but the report may come out.
     with redirect_stdout(sys.stderr if json else sys.stdout), ExitStack() as staged:
         report_file = None if report is None else staged.enter_context(Staged(_path(report)))

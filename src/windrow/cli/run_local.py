@@ -54,7 +54,8 @@ def run_here(
             events=events,
             charge=None if pace is None else lambda done: done.slowed(pace),
         )
-        replay = Replay(question.read(), batch_us=asked.batch_us, as_arrived=asked.as_arrived)
+        with Console(stderr=True).status("reading the streams"):
+            replay = Replay(question.read(), batch_us=asked.batch_us, as_arrived=asked.as_arrived)
         try:
             _join_all(join, replay, None if pace is None else Schedule(replay.ends_us, pace), deliver)
         except KeyboardInterrupt:

@@ -33,9 +33,12 @@ def state(
     windrow state near.state
     windrow state s3://bucket/near.state --json
     """
+    from rich.console import Console
+
     from windrow.run.spark.checkpoint import described, read_checkpoint
 
-    found = described(read_checkpoint(directory))
+    with Console(stderr=True).status("reading the checkpoint"):
+        found = described(read_checkpoint(directory))
     typer.echo(json_format.dumps(found, indent=2) if json else as_text(found))
 
 
