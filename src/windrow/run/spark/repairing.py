@@ -43,10 +43,10 @@ batch that takes longer puts its repairs off.
 OVERDUE = 0.95
 """The share of it after which a repair is put off."""
 REMEMBERED = 8
-FADED = 0.97
-"""How much of what a repair needed is left to be believed after each batch without one."""
-FIRST_OVERHEAD_S = 0.3
-"""What a repair is taken to need besides its work, before there was any."""
+FADED = 0.9
+"""How much of what a repair needed beyond that is left to be believed after each batch without one."""
+FIRST_OVERHEADS_S = (0.3, 0.3, 0.3)
+"""What repairs are taken to need besides their work before there was any; a single one that took long is no proof."""
 
 
 class Repairing:
@@ -63,7 +63,7 @@ class Repairing:
         self._trigger_s = setting.trigger_s * setting.pace
         self._spans_s: deque[float] = deque(maxlen=REMEMBERED)
         self._batches: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
-        self._overheads_s: deque[float] = deque(maxlen=REMEMBERED)
+        self._overheads_s = deque((setting.pace * each for each in FIRST_OVERHEADS_S), REMEMBERED)
         self._committed = (self.backlog.ledger, 0, 0.0)
         self.rounds = 0
 
@@ -154,7 +154,7 @@ class Repairing:
     def is_overdue(self, passed_s: float) -> bool:
         """Whether the chosen pieces no longer fit, so many seconds after the batch began."""
         until_s = self._between_s()
-        ends_s = passed_s * self._pace + self._overhead_s() + self.expected_s()
+        ends_s = passed_s * self._pace + _usual(self._overheads_s) + self.expected_s()
         return bool(self.chosen) and until_s is not None and ends_s > OVERDUE * until_s
 
     def took(self, late: Told, seconds: float) -> Repaired:
@@ -169,7 +169,9 @@ class Repairing:
         """Take in what a batch did that brought so many rows; its repairs are not in its time."""
         self.backlog.learn(done.joined)
         if not done.repaired.pieces:
-            self._overheads_s = deque((FADED * each for each in self._overheads_s), REMEMBERED)
+            usual_s = FIRST_OVERHEADS_S[0] * self._pace
+            faded = (max(min(each, usual_s), FADED * each) for each in self._overheads_s)
+            self._overheads_s = deque(faded, REMEMBERED)
         self._batches.append((rows, done.busy_s))
         if done.span_s > 0:
             self._spans_s.append(done.span_s)
@@ -184,14 +186,11 @@ class Repairing:
             return 0.0
         most_rows = max(1, *(held for held, _ in self._batches))
         busy_s = _usual(took_s for _, took_s in self._batches) * max(1.0, rows / most_rows)
-        return USABLE * between_s - busy_s - self._overhead_s()
+        return USABLE * between_s - busy_s - _usual(self._overheads_s)
 
     def _between_s(self) -> float | None:
         """How far batches are apart; None if nobody knows."""
         return self._trigger_s if self._trigger_s > 0 else min(self._spans_s, default=None)
-
-    def _overhead_s(self) -> float:
-        return _usual(self._overheads_s) if self._overheads_s else FIRST_OVERHEAD_S * self._pace
 
 
 def _usual(seconds: Iterable[float]) -> float:
