@@ -21,6 +21,7 @@ from windrow.control.controller import ControlSettings
 from windrow.control.observation import Observation
 from windrow.errors import UsageError
 from windrow.plan.plan import Plan
+from windrow.plan.trees import MWAY
 from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import SetAside
@@ -42,6 +43,8 @@ class LocalOptions:
         methods     which probe methods are allowed
         adaptive    whether steps change their methods as it pays
         plan        a plan to use as it is
+        shape       `mway`: each new row visits all windows; or a tree of joins with stored intermediate rows: `linear`,
+                    `bushy`, or in brackets, `((a b) (c d))`
 
     With less than all:
         throttle    do that share of the work and leave out the least promising rest; `auto`: as much as there is time
@@ -74,6 +77,7 @@ class LocalOptions:
     methods: Collection[str] | None = None
     adaptive: bool = False
     plan: Plan | None = None
+    shape: str = MWAY
     throttle: float | Literal["auto"] | None = None
     shed: str = "drop"
     repair: RepairSettings | None = None
