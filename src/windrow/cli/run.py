@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RUNTIMES = ("spark", "local")
 _OF_SPARK = ("--master", "--checkpoint")
-_OF_LOCAL = ("--stale refuse", "--shape")
+_OF_LOCAL = ("--shape",)
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -175,7 +175,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     started = perf_counter()
     repair = _repair(shed, repair_order, repair_at_end)
     tree = {"--shape": None if shape == "mway" else shape}
-    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, **tree, **_refusing(stale)})
+    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, **tree})
     if memory is not None:
         limit_bytes(memory)
     policy = check_choices(policy, method, favour)
@@ -260,18 +260,6 @@ def _repair(shed: str, order: str | None, at_end: bool) -> RepairSettings | None
         if given:
             raise UsageError("nothing is repaired", place=option, hint="say --shed repair as well, or leave it out")
     return None
-
-
-def _refusing(stale: str) -> dict[str, str | None]:
-    """The option that refuses stale results, if it was given."""
-    from typing import get_args
-
-    from windrow.run.freshness import Stale
-
-    if stale not in get_args(Stale):
-        hint = f"choose of {', '.join(get_args(Stale))}"
-        raise UsageError(f"stale results cannot be treated as '{stale}'", place="--stale", hint=hint)
-    return {"--stale refuse": stale if stale == "refuse" else None}
 
 
 def _as_json(facts: dict[str, Any]) -> str:

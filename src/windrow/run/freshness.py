@@ -87,6 +87,12 @@ class FreshResults:
                 self.oldest_us[name] = min(self.oldest_us.get(name, oldest), oldest)
             yield block.pick(np.flatnonzero(fresh)) if stale else block
 
+    def take_in(self, values: Mapping[str, Any]) -> None:
+        """Add what another one did."""
+        self.suppressed += values["suppressed"]
+        for name, time_us in values["oldest_us"].items():
+            self.oldest_us[name] = min(self.oldest_us.get(name, time_us), time_us)
+
     def to_values(self) -> dict[str, Any]:
         """What it did, as values that JSON knows."""
         return {"suppressed": self.suppressed, "oldest_us": dict(self.oldest_us)}
@@ -178,14 +184,10 @@ class Freshness:
         self._now_s = now_s
         behind_s = 0.0 if newest_us == NEVER_US else now_s - newest_us / _US - span_s - self.lateness_s
         self.promise = self.promise.observe(span_s, busy_s, behind_s)
-        self.take_in(done.suppressed, done.oldest_us, now_s + busy_s)
+        self.suppressed += done.suppressed
+        for name, time_us in done.oldest_us.items():
+            self.oldest_s[name] = max(self.oldest_s.get(name, 0.0), now_s + busy_s - time_us / _US)
         self._judge(batch)
-
-    def take_in(self, suppressed: int, oldest_us: Mapping[str, int], delivered_s: float) -> None:
-        """Results that were suppressed, and how old the oldest rows of the others were when they left."""
-        self.suppressed += suppressed
-        for name, time_us in oldest_us.items():
-            self.oldest_s[name] = max(self.oldest_s.get(name, 0.0), delivered_s - time_us / _US)
 
     def report(self) -> FreshnessReport:
         """How promises were kept so far."""
