@@ -60,7 +60,7 @@ from windrow.run.sifting import Sifters
 from windrow.run.spill import Spill
 from windrow.run.summing import Summing
 from windrow.run.tally import Tallying
-from windrow.run.tree import Tree, bound_to_mway, check_free
+from windrow.run.tree import Tree, allowances_of, bound_to_mway, check_free
 from windrow.run.warm import warm
 from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
@@ -82,11 +82,11 @@ class LocalJoin:
         self.spec = spec
         policy = policy_named(asked.policy, asked.favour)
         self.plan = asked.plan or plan_query(spec, policy=policy, methods=asked.methods, shape=asked.shape)
-        self._bound = bound_to_mway(asked, self.plan.policy)
+        self._bound = bound_to_mway(asked, self.plan.policy, self.plan.is_tree)
         if self.plan.is_tree:
             check_free(self._bound)
         settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy, asked.shed, SHEDS)
-        if settings is not None:
+        if settings is not None and not self.plan.is_tree:
             self.plan = with_alternatives(spec, self.plan, asked.methods)
         self._sheds = settings is not None
         repairs = asked.shed == "repair"
@@ -94,7 +94,9 @@ class LocalJoin:
         sheds = repairs or self._sheds or self.plan.shedding != ALL
         settings = with_memory(settings, asked.memory, spec)
         self.program = Program(spec, self.plan, arrow_types_of(query, spec), sheds=sheds, repairs=repairs)
-        self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
+        self.allowances = allowances_of(spec, self.plan, settings, asked)
+        learns = settings is not None and not self.plan.is_tree
+        self.controller = Controller(spec, self.plan, settings, asked.costs) if settings and learns else None
         rest = asked.repair or RepairSettings()
         self.backlog = Backlog(self.program, rest, self.controller, asked.costs, asked.charge) if repairs else None
         self.switching = self._watched(asked) if asked.adaptive else None
@@ -163,6 +165,8 @@ class LocalJoin:
         if self.freshness is not None:
             made = replace(made, freshness=self.freshness.report())
         made = replace(made, nodes=self.tree.report())
+        if self.allowances is not None:  # what was not looked for is not sampled
+            made = replace(made, recall=None, recent=None)
         return replace(made, throttle=self.plan.shedding.work) if self._sheds else made
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
@@ -191,7 +195,7 @@ class LocalJoin:
     def reshape(self, shape: str) -> None:
         """Go on with another tree of joins, or `mway` without one, from the next step on; the results are the same."""
         self._check_read()
-        check_free(self._bound)
+        check_free(self._bound or (None if self.allowances is None else "throttle"))
         plan = plan_query(self.spec, policy=self.plan.policy, methods=self._methods, shape=shape)
         self.plan = replace(plan, epoch=self.plan.epoch + 1)
         self.program = self.program.reshaped(self.plan)
@@ -292,8 +296,9 @@ class LocalJoin:
         started_s = time.perf_counter()
         self._is_told = now_s is not None
         now_s = self._clock() if now_s is None else now_s
-        if self.controller is not None:
-            self.plan = replace(self.plan, shedding=self.controller.decide(now_s))
+        decider = self.controller or self.allowances
+        if decider is not None:
+            self.plan = replace(self.plan, shedding=decider.decide(now_s))
         shedding = self.plan.shedding
         before = {name: gate.counts.rows for name, gate in self.entry.gates.items()}
         most_rows = None if last else self._batch_rows
@@ -393,8 +398,9 @@ class LocalJoin:
         self.history.add(self.observation, self.plan.shedding.throttle)
         if not batch.last:
             self._clocked = self._clocked.after(span_s, self.observation.busy_s)
-        if self.controller is not None:
-            self.controller.observe(self.observation)
+        decider = self.controller or self.allowances
+        if decider is not None:
+            decider.observe(self.observation)
         if self._events is not None:
             ledger = None if self.backlog is None else self.backlog.ledger
             took, bins = {"join": busy_s}, self._bins()

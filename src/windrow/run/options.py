@@ -47,6 +47,7 @@ class LocalOptions:
                     `bushy`, or in brackets, `((a b) (c d))`
 
     With less than all:
+        allowance   in a tree of joins: how a throttle is shared out among paths, see `windrow.control.allowance`
         throttle    do that share of the work and leave out the least promising rest; `auto`: as much as there is time
                     for
         shed        what becomes of that rest: `drop`, or `repair`: it comes later, with a last column `repaired`
@@ -78,6 +79,7 @@ class LocalOptions:
     adaptive: bool = False
     plan: Plan | None = None
     shape: str = MWAY
+    allowance: str | None = None
     throttle: float | Literal["auto"] | None = None
     shed: str = "drop"
     repair: RepairSettings | None = None

@@ -13,8 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from windrow.control.allowance import Allowances
+from windrow.control.controller import ControlSettings
 from windrow.errors import UsageError
 from windrow.plan.drivers import AUTO
+from windrow.plan.plan import Plan
+from windrow.query.spec import QuerySpec
 from windrow.run.admit import NEVER_US, Entry
 from windrow.run.batch import build_nodes
 from windrow.run.options import LocalOptions
@@ -75,16 +79,35 @@ class Tree:
         }
 
 
-def bound_to_mway(asked: LocalOptions, policy: str) -> str | None:
-    """The option that was given and works on the m-way form alone, if there is one."""
+def bound_to_mway(asked: LocalOptions, policy: str, is_tree: bool) -> str | None:
+    """The option that was given and works on the m-way form alone, if there is one; a throttle follows the tree that
+    it began with.
+    """
     given = {
-        "throttle": asked.throttle is not None or asked.control is not None,
+        "throttle": not is_tree and (asked.throttle is not None or asked.control is not None),
         "memory": asked.memory is not None,
         'shed="repair"': asked.shed == "repair",
         "adaptive": asked.adaptive,
         f'policy="{policy}"': policy in AUTO.values(),
     }
     return next((option for option, is_given in given.items() if is_given), None)
+
+
+def allowances_of(
+    spec: QuerySpec, plan: Plan, settings: ControlSettings | None, asked: LocalOptions
+) -> Allowances | None:
+    """Who says which rows may probe in a tree; None where all may."""
+    if settings is None or not plan.is_tree:
+        if asked.allowance is not None:
+            hint = "give a shape and a throttle as well, or leave it out"
+            raise UsageError("an allowance is of a tree of joins that is throttled", hint=hint)
+        return None
+    hint = "take shape='mway'"
+    if settings.policy == "drop":
+        raise UsageError("a tree of joins drops no rows before it", hint=hint)
+    if spec.summary is not None:
+        raise UsageError("aggregates of a throttled tree of joins are not known", hint=hint)
+    return Allowances(spec, plan, settings, asked.allowance or "auto")
 
 
 def check_free(bound: str | None) -> None:
