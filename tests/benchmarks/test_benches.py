@@ -26,6 +26,7 @@ from benchmarks import (
     bench_recorded_shedding,
     bench_regulation,
     bench_shedding,
+    bench_trees,
 )
 from benchmarks.deltas import CONDITIONS, DeltaJoin, Sizes, check_same, delta
 from benchmarks.measure import DisagreementError, Timing, faster, show, smaller
@@ -57,6 +58,7 @@ SIZES: dict[str, tuple[Any, int]] = {
     "shedding": (bench_shedding.Sizes((TWO,), (), 1), 2),
     "regulation": (bench_regulation.Sizes(bench_regulation.CONDITIONS[:1], 1, (0.3,), run_s=10, warm_up_s=3), 1),
     "recorded_shedding": (bench_recorded_shedding.Sizes((), thinner=1, seeds=1), 0),
+    "trees": (bench_trees.Sizes((bench_trees.HALF_WAY,), seeds=1, duration_s=14, warm_s=8), 4),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }
 

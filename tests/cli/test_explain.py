@@ -40,6 +40,24 @@ def test_text_names_filters_windows_steps_and_reasons(windrow_command: Command, 
         assert line in ended.out.splitlines()
 
 
+def test_a_tree_is_drawn(windrow_command: Command, folder: Path) -> None:
+    ended = windrow_command("explain", *cameras_and_query(folder, THREE), "--shape", "((a b) c)")
+    assert (ended.code, ended.err) == (0, "")
+    for line in (
+        "  a new row of a, for (a b)",
+        "  a new row of c",
+        "    1. probes (a b), sorted: abs(b.x - c.x) <= 0.5: a sorted index on b.x",
+        "  ├─ (a b), stored",
+        "  │  └─ b",
+    ):
+        assert line in ended.out.splitlines()
+    told = json.loads(windrow_command("explain", *cameras_and_query(folder, THREE), "--shape", "linear", "--json").out)
+    assert [path["into"] for path in told["plan"]["paths"]] == ["(a b)", "(a b)", None, None]
+    refused = windrow_command("explain", *cameras_and_query(folder, THREE), "--shape", "(a b)")
+    assert refused.code == 1
+    assert "the shape (a b) is not of the streams a, b, c" in refused.err
+
+
 def test_json_holds_the_plan_that_would_run(windrow_command: Command, folder: Path) -> None:
     arguments = cameras_and_query(folder, THREE)
     ended = windrow_command(

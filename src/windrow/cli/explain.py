@@ -61,6 +61,7 @@ def explain(  # noqa: PLR0913 - every option is an argument
     policy: options.Policy = "timestamp",
     favour: options.Favour = None,
     method: options.Methods = None,
+    shape: options.Shape = "mway",
     slices: _Slices = None,
     slice_by: _SliceBy = "time",
     rate: _Rates = None,
@@ -88,9 +89,10 @@ def explain(  # noqa: PLR0913 - every option is an argument
     question = ask(query, stream, udf)
     rates_hz = parse_rates(rate or (), [each.name for each in question.spec.streams])
     count = slices if slices is not None else os.cpu_count() or 1
-    plan = plan_query(question.spec, policy=policy, methods=method, slices=count, slice_by=slice_by)
+    plan = plan_query(question.spec, policy=policy, methods=method, slices=count, slice_by=slice_by, shape=shape)
     join = windrow.local(question.join, plan=plan)
-    seen, forecast, costs_from = _looked(question, look, method, rates_hz)
+    # What is foretold is of the m-way form.
+    seen, forecast, costs_from = _looked(question, 0 if plan.is_tree else look, method, rates_hz)
     if json:
         typer.echo(json_format.dumps(as_values(question, join, seen, forecast), indent=2))
     else:
@@ -175,10 +177,11 @@ def as_values(question: Question, join: LocalJoin, look: Look | None, forecast: 
         predicted = {"look": looked, **forecast.to_values()}
     from windrow.plan.shuffle import predicted_copies
 
+    copies = {} if join.plan.is_tree else predicted_copies(join.spec, join.plan)
     return {
         "plan": json_format.loads(join.plan.to_json()),
         "conjuncts": [str(conjunct) for conjunct in join.spec.conjuncts],
-        "copies": {driver: list(counts) for driver, counts in predicted_copies(join.spec, join.plan).items()},
+        "copies": {driver: list(counts) for driver, counts in copies.items()},
         "streams": [_stream_values(question, join, stream) for stream in join.spec.streams],
         "predicted": predicted,
         "outputs": [{"name": output.name, "type": str(output.expression.type)} for output in join.spec.outputs],

@@ -11,6 +11,7 @@ from windrow.cli.calibrate import time_text
 from windrow.cli.state import size_text
 from windrow.plan.shuffle import slices_lines
 from windrow.plan.telling import method_lines, query_lines, span_text, tree_lines, window_text
+from windrow.plan.trees import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,14 +52,19 @@ class Printer:
         self._streams()
         self._asked()
         self._plan(forecast)
+        if not self.join.plan.is_tree:
+            self._rest(look, forecast, costs_from)
+        self._section("Result columns")
+        self._line("  " + ", ".join(f"{output.name} {output.expression.type}" for output in self.join.spec.outputs))
+
+    def _rest(self, look: Look | None, forecast: Forecast | None, costs_from: str) -> None:
+        """What is foretold of the m-way form, and how it is spread."""
         self._section("Predicted")
         for text in _NOTHING if look is None or forecast is None else predicted_lines(look, forecast, costs_from):
             self._line(f"  {text}")
         self._section("On Spark")
         for text in slices_lines(self.join.spec, self.join.plan, self.rates_hz):
             self._line(f"  {text}")
-        self._section("Result columns")
-        self._line("  " + ", ".join(f"{output.name} {output.expression.type}" for output in self.join.spec.outputs))
 
     def _streams(self) -> None:
         self._line("Streams", "bold")
@@ -81,7 +87,7 @@ class Printer:
         conjuncts = [str(conjunct) for conjunct in spec.conjuncts]
         self._section(f"Plan, policy {plan.policy}: {_DRIVING[plan.policy]}")
         for route in plan.firsts:
-            self._line(f"  a new row of {route.driver}")
+            self._line(f"  a new row of {route.driver}{'' if route.into is None else f', for {route.into}'}")
             for number, step in enumerate(route.steps, start=1):
                 self._line(f"    {number}. probes {step.stream}, {step.method}: {step.why}")
                 rest = [conjuncts[place] for place in step.conjuncts if place not in step.leading]
@@ -89,6 +95,11 @@ class Printer:
                     self._line(f"       then checks {' AND '.join(rest)}", "dim")
         for text in method_lines(plan):
             self._line(f"  {text}", "dim")
+        if plan.is_tree:
+            self._section("Tree of joins")
+            for text in drawn(plan):
+                self._line(f"  {text}")
+            return
         self._section("The same as trees" + ("" if forecast is None else ", for each new row of the stream at the top"))
         for route in plan.firsts:
             for text in tree_lines(conjuncts, route, () if forecast is None else notes(forecast, route.driver)):

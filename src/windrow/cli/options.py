@@ -48,6 +48,15 @@ Methods = Annotated[
     ),
 ]
 
+Shape = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="mway: each new row visits all windows. linear, bushy, or brackets like '((a b) (c d))': a tree of joins, "
+        "which stores what pairs find (--runtime local). The results are the same.",
+    ),
+]
+
 Master = Annotated[
     str | None,
     typer.Option(

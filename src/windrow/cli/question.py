@@ -68,7 +68,7 @@ class Question:
 class Asked:
     """A question, and how it is to be run: the span of a batch (None: chosen), order of rows, policy, methods; how many
     times as fast as event time (None: as fast as can be), what share of the full work is done (None: all), and what
-    becomes of the rest, and of stale results.
+    becomes of the rest, and of stale results; the shape of a tree of joins.
     """
 
     question: Question
@@ -81,6 +81,7 @@ class Asked:
     shed: str = "drop"
     repair: RepairSettings | None = None
     stale: str = "suppress"
+    shape: str = "mway"
 
 
 def ask(query: str, streams: Sequence[str], functions: str | None = None, lateness: str | None = None) -> Question:

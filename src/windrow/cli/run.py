@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RUNTIMES = ("spark", "local")
 _OF_SPARK = ("--master", "--checkpoint")
-_OF_LOCAL = ("--stale refuse",)
+_OF_LOCAL = ("--shape",)
 
 
 def run(  # noqa: PLR0913 - every option is an argument
@@ -74,6 +74,7 @@ def run(  # noqa: PLR0913 - every option is an argument
     policy: options.Policy = "timestamp",
     favour: options.Favour = None,
     method: options.Methods = None,
+    shape: options.Shape = "mway",
     set_aside: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="Write rows that are late or without event time into this folder."),
@@ -173,7 +174,8 @@ def run(  # noqa: PLR0913 - every option is an argument
 
     started = perf_counter()
     repair = _repair(shed, repair_order, repair_at_end)
-    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, **_refusing(stale)})
+    tree = {"--shape": None if shape == "mway" else shape}
+    _check_runtime(runtime, {"--master": master, "--checkpoint": checkpoint, **tree})
     if memory is not None:
         limit_bytes(memory)
     policy = check_choices(policy, method, favour)
@@ -186,7 +188,7 @@ def run(  # noqa: PLR0913 - every option is an argument
         batch_us = max(1, round(check_pace(pace) * 1_000_000))
     question = ask(query, stream, udf, lateness)
     _check_not_input(target, question)
-    asked = Asked(question, batch_us, as_arrived, policy, method, pace, share, shed, repair, stale)
+    asked = Asked(question, batch_us, as_arrived, policy, method, pace, share, shed, repair, stale, shape)
     with Console(stderr=True).status("compiling the query"):
         schema = windrow.local(question.join, policy=policy, methods=method, shed=shed).schema
     # A function of the user's may print: with --json nothing but the report may come out.
@@ -258,18 +260,6 @@ def _repair(shed: str, order: str | None, at_end: bool) -> RepairSettings | None
         if given:
             raise UsageError("nothing is repaired", place=option, hint="say --shed repair as well, or leave it out")
     return None
-
-
-def _refusing(stale: str) -> dict[str, str | None]:
-    """The option that refuses stale results, if it was given."""
-    from typing import get_args
-
-    from windrow.run.freshness import Stale
-
-    if stale not in get_args(Stale):
-        hint = f"choose of {', '.join(get_args(Stale))}"
-        raise UsageError(f"stale results cannot be treated as '{stale}'", place="--stale", hint=hint)
-    return {"--stale refuse": stale if stale == "refuse" else None}
 
 
 def _as_json(facts: dict[str, Any]) -> str:

@@ -48,6 +48,7 @@ def run_here(
             throttle=asked.throttle,
             shed=asked.shed,
             repair=asked.repair,
+            shape=asked.shape,
             stale=asked.stale,
             trigger=None if asked.batch_us is None else f"{asked.batch_us / 1e6:.6f} seconds",
             costs=first_guess(asked.throttle is not None),

@@ -106,6 +106,7 @@ def _join_all(asked: Asked, place: str, master: str, set_aside: bool, memory: st
             set_aside=set_aside,
             memory=memory,
             events=watching.events,
+            stale=asked.stale,
         )
         try:
             await_end(running, console, raise_noted)
@@ -160,6 +161,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
         **_left_out(None if commit is None else commit.controller),
         "repair": None if repair is None else asdict(repair),
         "memory": None if commit is None else memory_of(commit),
+        "freshness": None if commit is None else commit.freshness,
         "seconds": round(seconds, 3),
         "streams": {
             name: {

@@ -17,14 +17,14 @@ A condition on the probed stream's event time is not a method: it narrows the ro
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from windrow.errors import PlanError
 from windrow.plan.plan import Step
 from windrow.probe.rules import is_compiled_whole
 from windrow.query.expression import Column, streams_of
-from windrow.query.predicate import Equality, Range, Similarity, searches_of
+from windrow.query.predicate import Equality, Range, Search, Similarity, searches_into, searches_of
 from windrow.query.spec import QuerySpec
 
 METHODS = ("loop", "sorted", "hashed", "matrix", "opaque")
@@ -48,21 +48,32 @@ def known_methods(methods: Collection[str] | None) -> frozenset[str]:
     return frozenset((*methods, "loop", "opaque"))
 
 
-def choose(spec: QuerySpec, members: Collection[str], target: str, allowed: frozenset[str]) -> Choice:
-    """The best step from partial results over `members` to the store of `target`."""
-    return choices(spec, members, target, allowed)[0]
+def choose(
+    spec: QuerySpec,
+    members: Collection[str],
+    target: str,
+    allowed: frozenset[str],
+    covered: frozenset[str] = frozenset(),
+) -> Choice:
+    """The best step from partial results over the streams `members` to the store of `target`; of an inner node, which
+    has rows of the streams `covered`.
+    """
+    return choices(spec, members, target, allowed, covered)[0]
 
 
-def choices(spec: QuerySpec, members: Collection[str], target: str, allowed: frozenset[str]) -> tuple[Choice, ...]:
+def choices(
+    spec: QuerySpec,
+    members: Collection[str],
+    target: str,
+    allowed: frozenset[str],
+    covered: frozenset[str] = frozenset(),
+) -> tuple[Choice, ...]:
     """The best step by each method that serves, the most promising first."""
-    joined = {*members, target}
-    checkable = tuple(
-        number for number, conjunct in enumerate(spec.conjuncts)
-        if target in (streams := streams_of(conjunct)) and len(streams) > 1 and streams <= joined
-    )  # fmt: skip
-    narrowing = tuple(number for number in checkable if narrows(spec, number, target))
+    covered = covered or frozenset({target})
+    checkable = checkable_at(spec, members, covered)
+    narrowing = () if len(covered) > 1 else tuple(n for n in checkable if narrows(spec, n, target))
     found: dict[str, Choice] = {}
-    for rank, method, leading, why in _candidates(spec, checkable, narrowing, target):
+    for rank, method, leading, why in _candidates(spec, checkable, narrowing, target, covered):
         if method in allowed and method not in found:
             narrowed = bool(narrowing) and rank >= 3
             reason = f"{why}, within the time range of {spec.conjuncts[narrowing[0]]}" if narrowed else why
@@ -71,6 +82,13 @@ def choices(spec: QuerySpec, members: Collection[str], target: str, allowed: fro
     if not found:
         raise PlanError("no method serves this step", hint="this is a defect of the planner, please report it")
     return tuple(found.values())
+
+
+def checkable_at(spec: QuerySpec, members: Collection[str], covered: frozenset[str]) -> tuple[int, ...]:
+    """The conditions that can be checked once rows over `members` meet rows over the streams `covered`."""
+    joined = {*members} | covered
+    streams = [streams_of(conjunct) for conjunct in spec.conjuncts]
+    return tuple(n for n, s in enumerate(streams) if s & covered and len(s) > 1 and s <= joined and not s <= covered)
 
 
 def narrows(spec: QuerySpec, number: int, target: str) -> bool:
@@ -83,20 +101,19 @@ def narrows(spec: QuerySpec, number: int, target: str) -> bool:
 
 
 def _candidates(
-    spec: QuerySpec, checkable: tuple[int, ...], narrowing: tuple[int, ...], target: str
+    spec: QuerySpec, checkable: tuple[int, ...], narrowing: tuple[int, ...], target: str, covered: frozenset[str]
 ) -> list[tuple[int, str, tuple[int, ...], str]]:
     found: list[tuple[int, str, tuple[int, ...], str]] = []
-    equalities = tuple(
-        n for n in checkable if any(isinstance(s, Equality) for s in searches_of(spec.conjuncts[n], target))
-    )
+    searches = {number: searches_into(spec.conjuncts[number], covered) for number in checkable}
+    equalities = tuple(n for n in checkable if any(isinstance(s, Equality) for s in searches[n]))
     if equalities:
         shown = " AND ".join(str(spec.conjuncts[n]) for n in equalities)
         found.append((0, "hashed", equalities, f"{shown}: a hash index on the key"))
-    found.extend(_ranges(spec, checkable, narrowing, target))
+    found.extend(_ranges(spec, searches, narrowing))
     found.extend(
         (2, "matrix", (number,), f"{spec.conjuncts[number]}: a blocked matrix product")
         for number in checkable
-        if any(isinstance(s, Similarity) for s in searches_of(spec.conjuncts[number], target))
+        if any(isinstance(s, Similarity) for s in searches[number])
     )
     compiled = [n for n in checkable if is_compiled_whole(spec.conjuncts[n])]
     if compiled or not checkable:
@@ -112,12 +129,12 @@ def _candidates(
 
 
 def _ranges(
-    spec: QuerySpec, checkable: tuple[int, ...], narrowing: tuple[int, ...], target: str
+    spec: QuerySpec, searches: Mapping[int, Sequence[Search]], narrowing: tuple[int, ...]
 ) -> list[tuple[int, str, tuple[int, ...], str]]:
     """Ranges over one key belong together: they meet."""
     by_key: dict[object, list[tuple[int, Range]]] = {}
-    for number in checkable:
-        for search in searches_of(spec.conjuncts[number], target):
+    for number, offered in searches.items():
+        for search in offered:
             if isinstance(search, Range) and number not in narrowing:
                 by_key.setdefault(search.key, []).append((number, search))
     found = []

@@ -24,6 +24,7 @@ from windrow.plan.drivers import known_policy
 from windrow.plan.methods import choices, choose, known_methods
 from windrow.plan.plan import Path, Plan, Step
 from windrow.plan.shuffle import choose_slices
+from windrow.plan.trees import MWAY, connected, shape_named, tree_plan
 from windrow.query.expression import streams_of
 from windrow.query.spec import QuerySpec
 
@@ -41,11 +42,15 @@ def plan_query(
     slices: int = 1,
     slice_by: str = "time",
     orders: Mapping[str, Sequence[str]] | None = None,
+    shape: str = MWAY,
 ) -> Plan:
     """The exact plan of a query; `methods` restricts what its steps may use, `slices` shares it out over that many
     parts, by `time`, `hash` or `range` where the query has such a condition (`auto`: what ships the fewest copies);
-    `orders` says whom each driver visits, in which order.
+    `orders` says whom each driver visits, in which order; `shape` is that of a tree of joins (`windrow.plan.trees`).
     """
+    tree = shape_named(shape, connected(spec))
+    if tree is not None:
+        return tree_plan(spec, tree, policy=policy, methods=methods)
     known_policy(policy)
     allowed = known_methods(methods)
     given = {} if orders is None else orders

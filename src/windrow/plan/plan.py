@@ -4,6 +4,7 @@ Everything that decides ends in a plan, everything that runs takes one:
 
     policy    who drives: in which order the streams' new rows run                       (windrow.plan.drivers)
     paths     for each driver the steps to take, each with the method that searches it    (windrow.plan.order, .methods)
+              and where what they find is stored, in a tree of joins                      (windrow.plan.trees, .nodes)
     slices    how each stream's rows are shared out over the cluster: one slice in process  (windrow.plan.slices)
     shedding  who probes, and what is probed: all rows, everything, unless it says otherwise  (windrow.plan.shedding)
     kept      what of each window stays in memory: everything, unless it says otherwise       (windrow.plan.kept)
@@ -28,12 +29,12 @@ from windrow.plan.kept import KeptSpan
 from windrow.plan.shedding import ALL, Shedding
 from windrow.plan.slices import ONE_SLICE, Slices
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A probe of the store of `stream`. Conjuncts are named by their place in the query's list.
+    """A probe of the store of `stream`, or of an inner node. Conjuncts are named by their place in the query's list.
 
     `conjuncts` become checkable here; `leading` of them are what the method searches by; `narrowing` of them are
     conditions on the store's event time, which restrict the rows to look at whatever the method is.
@@ -49,7 +50,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How a new row of `driver` becomes results (R_i in the papers).
+    """How a new row of `driver`, a stream or an inner node, becomes results (R_i in the papers), or rows of the node
+    `into` in a tree of joins.
 
     A driver may have several, which visit the same stores in other orders; `alternative` tells them apart. The first
     one is taken unless the shedding of a plan says otherwise.
@@ -58,6 +60,7 @@ class Path:
     driver: str
     steps: tuple[Step, ...]
     alternative: int = 0
+    into: str | None = None
 
     @property
     def name(self) -> str:
@@ -90,13 +93,14 @@ def driver_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How batches are run."""
+    """How batches are run. `epoch` counts changes of the tree of joins."""
 
     policy: str
     paths: tuple[Path, ...]
     slices: Slices = ONE_SLICE
     shedding: Shedding = ALL
     kept: tuple[KeptSpan, ...] = ()
+    epoch: int = 0
 
     def path(self, driver: str) -> Path:
         """The first path of a driver."""
@@ -109,6 +113,11 @@ class Plan:
     def firsts(self) -> tuple[Path, ...]:
         """The first path of each driver."""
         return tuple(path for path in self.paths if path.alternative == 0)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether paths store intermediate rows."""
+        return any(path.into is not None for path in self.paths)
 
     def _repr_html_(self) -> str:
         from windrow.query.markup import table, titled
@@ -139,7 +148,7 @@ class Plan:
             paths = tuple(_path(path) for path in value["paths"])
             slices, shedding = Slices.from_values(value["slices"]), Shedding.from_values(value["shedding"])
             kept = tuple(map(KeptSpan.from_values, value["kept"]))
-            return Plan(str(value["policy"]), paths, slices, shedding, kept)
+            return Plan(str(value["policy"]), paths, slices, shedding, kept, int(value["epoch"]))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, PlanError):
                 raise
@@ -149,7 +158,8 @@ class Plan:
 
 
 def _path(value: Mapping[str, Any]) -> Path:
-    return Path(str(value["driver"]), tuple(_step(step) for step in value["steps"]), int(value["alternative"]))
+    steps, into = tuple(_step(step) for step in value["steps"]), value["into"]
+    return Path(str(value["driver"]), steps, int(value["alternative"]), None if into is None else str(into))
 
 
 def _step(value: Mapping[str, Any]) -> Step:

@@ -56,11 +56,11 @@ class Leaves:
     forms: dict[Expression, Form]
     nullable: frozenset[Expression]
 
-    def sources(self, conjuncts: Sequence[Expression], target: str) -> dict[Expression, Source]:
+    def sources(self, conjuncts: Sequence[Expression], stored: frozenset[str]) -> dict[Expression, Source]:
         found: dict[Expression, Source] = {}
         for conjunct in conjuncts:
             for leaf in leaves_of(conjunct):
-                side = "stored" if streams_of(leaf) == {target} else "probe"
+                side = "stored" if streams_of(leaf) <= stored else "probe"
                 found[leaf] = Source(side, self.forms[leaf], leaf in self.nullable)
         return found
 
@@ -69,7 +69,8 @@ class Leaves:
 class StepProbe:
     """A step made ready: which searches lead, and which conjuncts are left to decide.
 
-    `conjuncts` are all that become checkable here; `leading` are the searches the method uses (none for a loop).
+    `conjuncts` are all that become checkable here; `leading` are the searches the method uses (none for a loop);
+    `covered` the streams whose rows the store holds: the target, or in a tree of joins those beneath it.
     """
 
     target: str
@@ -80,8 +81,10 @@ class StepProbe:
     leaves: Leaves
     evaluator: Evaluator
     work: Work = field(default_factory=Work)
+    covered: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        self.covered = self.covered or frozenset({self.target})
         self.deciding = tuple(c for c in self.conjuncts if is_compiled_whole(c))
         self.arrayed = tuple(c for c in self.conjuncts if c not in self.deciding)
         if (
@@ -96,12 +99,12 @@ class StepProbe:
     @cached_property
     def filtering(self) -> Kernel:
         """The kernel that decides on proposed pairs."""
-        return compile_filter(self.deciding, self.leaves.sources(self.deciding, self.target))
+        return compile_filter(self.deciding, self.leaves.sources(self.deciding, self.covered))
 
     @cached_property
     def looping(self) -> Kernel:
         """The kernel that decides while it goes through all pairs."""
-        return compile_loop(self.deciding, self.leaves.sources(self.deciding, self.target))
+        return compile_loop(self.deciding, self.leaves.sources(self.deciding, self.covered))
 
     @property
     def index_key(self) -> IndexKey | None:

@@ -100,6 +100,23 @@ def searches_of(conjunct: Expression, target: str) -> tuple[Search, ...]:
     return tuple(found)
 
 
+def searches_into(conjunct: Expression, streams: frozenset[str]) -> tuple[Search, ...]:
+    """The searches a conjunct can lead over any of several streams whose rows are stored together, once all others are
+    known.
+    """
+    found = (search for target in sorted(streams) for search in searches_of(conjunct, target))
+    return tuple(search for search in found if not _sought(search) & streams)
+
+
+def _sought(search: Search) -> frozenset[str]:
+    """The streams whose rows say what is searched for."""
+    if isinstance(search, Range):
+        bounds = (bound for bound in (search.low, search.high) if bound is not None)
+        return frozenset(stream for bound in bounds for stream in _streams(bound.terms))
+    rest = (search.value,) if isinstance(search, Equality) else (search.value, search.threshold)
+    return frozenset(stream for expression in rest for stream in streams_of(expression))
+
+
 def _search(subject: Expression, operator: str, other: Expression, target: str) -> Iterable[Search]:
     if streams_of(subject) == {target} and operator == "equal" and streams_of(other):
         yield Equality(subject, other, exact=_is_word(subject))

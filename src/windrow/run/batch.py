@@ -9,6 +9,10 @@ the batch's own rows: under the timestamp policy those with a smaller (event tim
 end of the time range; under a buffer policy those of streams that drove before. Rows of one stream are never
 compared. So each result has one member with the largest position, and is found exactly once, on that member's path.
 
+In a tree of joins a path may end in a node instead of the results: what is found is stored there, and drives in its
+turn. Lower levels run first, so a node's new rows see all new rows beneath its partner, and no pair is met twice: of a
+pair of two sources the one that ran later sees the other.
+
 A plan that sheds shares a driver's rows out over portions, which look at different parts of the windows
 (`run.reach`). Each row is in one portion, so nothing is found twice; with nothing shed there is one portion, of all.
 """
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,12 +33,13 @@ from windrow.probe.gather import handles_of
 from windrow.probe.pairs import Pairs
 from windrow.probe.ranges import intersect, row_ranges
 from windrow.probe.step import StepProbe
-from windrow.query.spec import Stream
 from windrow.run.counting import Clerk, Page, StepCount
 from windrow.run.draw import draw
+from windrow.run.intermediate import intermediate
 from windrow.run.partial import Partial, View, first_partial, saturating_add
 from windrow.run.program import Program
 from windrow.run.reach import Reach, Search, Strata, are_many, harvested, stratified, stratum_length, whole_search
+from windrow.run.sources import Source
 from windrow.store.operand import Array
 from windrow.store.segment import Segment
 
@@ -44,22 +49,33 @@ NOTHING: Lags = ()
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Which of the batch's own rows a driver sees: `order` is None under the timestamp policy."""
+    """Which of the batch's own rows a driver sees: `order` is None under the timestamp policy; `nodes` are those of a
+    tree, in the order they drive in, after all streams.
+    """
 
     driver: str
     order: Order | None
     streams: tuple[str, ...]
+    nodes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def upper_us(self, target: str, turn_us: Array) -> Array | None:
         """The latest event time of a visible new row of `target`, for each driver row; None where it is not limited."""
-        if self.order is not None:
+        if self.order is not None or self._of_nodes(target):
             return None
         later = self.streams.index(target) > self.streams.index(self.driver)
         return saturating_add(turn_us, -1) if later else turn_us
 
     def sees(self, target: str) -> bool:
         """Whether any new row of `target` can be visible."""
+        if self._of_nodes(target):
+            return self._turn(target) < self._turn(self.driver)
         return self.order is None or self.order.index(target) < self.order.index(self.driver)
+
+    def _of_nodes(self, target: str) -> bool:
+        return target in self.nodes or self.driver in self.nodes
+
+    def _turn(self, name: str) -> int:
+        return self.nodes.index(name) if name in self.nodes else -1
 
     def looks_into(self, target: str, _segment: Segment, is_fresh: bool) -> bool:
         """Whether any row of a segment can be visible."""
@@ -95,9 +111,10 @@ def run_batch(
     order: Order | None,
     shedding: Shedding = ALL,
     clerk: Clerk | None = None,
+    made: dict[str, Segment] | None = None,
 ) -> Iterator[Partial]:
     """The results of a batch, in blocks; `fresh` holds the new rows of each stream, `order` the order of buffers (None:
-    by time), `shedding` what is left out; `clerk` takes notes.
+    by time), `shedding` what is left out; `clerk` takes notes, `made` the new segments of the plan's nodes.
     """
     views = {
         stream.name: View(
@@ -105,16 +122,55 @@ def run_batch(
         )
         for stream in program.spec.streams
     }
-    if any(not view.segments for view in views.values()):
+    if not program.nodes and any(not view.segments for view in views.values()):
         return
-    names = tuple(views)
-    for driver in order or names:
-        new_rows = views[driver].fresh
-        if new_rows is not None:
-            position = Position(driver, order, names)
-            first = first_partial(views, driver, new_rows)
-            for number, part in shares(program, driver, first, shedding):
-                yield from follow(way_of(program, driver, part, number, shedding, clerk), 0, part, position)
+    views |= {name: View(program.sources[name], tuple(stored[name]), None) for name in program.nodes}
+    yield from _driven(program, views, order, shedding, clerk, {} if made is None else made)
+
+
+def build_nodes(program: Program, rows: Mapping[str, Segment]) -> dict[str, Segment]:
+    """The rows of each node of a plan over some rows of each stream, all of them."""
+    views = {name: View(source, (), rows.get(name)) for name, source in program.sources.items()}
+    made: dict[str, Segment] = {}
+    for _ in _driven(program, views, None, ALL, None, made, results=False):
+        pass
+    return made
+
+
+def _driven(
+    program: Program,
+    views: dict[str, View],
+    order: Order | None,
+    shedding: Shedding,
+    clerk: Clerk | None,
+    made: dict[str, Segment],
+    results: bool = True,
+) -> Iterator[Partial]:
+    """Results of the new rows in some views, streams first, then nodes; views of nodes get the rows that are found."""
+    nodes = tuple(program.nodes)
+    names = tuple(name for name in views if name not in program.nodes)
+    found: dict[str, list[Partial]] = {name: [] for name in nodes}
+    into = {path.driver: path.into for path in program.plan.firsts}
+    for driver in (*(order or names), *nodes):
+        if driver in found:
+            segment = intermediate(program, driver, found.pop(driver))
+            views[driver] = View(program.sources[driver], views[driver].stored, segment)
+            if segment is not None:
+                made[driver] = segment
+        new_rows, node = views[driver].fresh, into[driver]
+        if new_rows is None or (node is None and not results):
+            continue
+        position = Position(driver, order, names, nodes=nodes)
+        first = first_partial(views, driver, new_rows)
+        for number, part in shares(program, driver, first, shedding):
+            way = way_of(program, driver, part, number, shedding, clerk)
+            if nodes and way.legs[0].lags == NOTHING:
+                continue
+            blocks = follow(way, 0, part, position)
+            if node is None:
+                yield from blocks
+            else:
+                found[node].extend(blocks)
 
 
 def shares(program: Program, driver: str, first: Partial, shedding: Shedding) -> Iterator[tuple[int, Partial]]:
@@ -161,7 +217,7 @@ def leg_of(
     probe = program.steps[path_name(driver, portion.alternative)][step]
     strata = None
     if portion.sampled and step == 0 and shedding.throttle < 1:
-        length = stratum_length(program.spec.stream(probe.target), shedding.strata)
+        length = stratum_length(program.sources[probe.target], shedding.strata)
         strata = Strata(length, shedding.throttle, shedding.seed, program.content_of(partial, driver))
     return Leg(probe, portion.lags[step], strata, None if page is None else page.steps[step])
 
@@ -213,6 +269,8 @@ def _extensions(leg: Leg, partial: Partial, position: Position) -> Iterator[Part
     if len(partial) == 0 or leg.lags == NOTHING:
         return
     view = partial.views[leg.probe.target]
+    if not view.segments:
+        return
     whole = whole_search(leg.probe, partial, view.stream)
     searches, later = [whole], leg.strata
     if leg.strata is not None and not (leg.strata.outside or are_many(whole, view, leg.strata)):
@@ -251,7 +309,7 @@ def _probed(
                 if leg.count.sifter is not None:
                     leg.count.sifter.see(partial, segment, low, high, within)
             for matching in probing.matches(segment, low, high):
-                pairs = position.visible(leg.probe.target, segment, matching, partial)
+                pairs = _living(position.visible(leg.probe.target, segment, matching, partial), segment, partial)
                 if strata is not None:
                     pairs = _in_strata(pairs, segment, view.stream, strata)
                 members = {name: clock[pairs.row] for name, clock in segment.clocks.items()}
@@ -266,7 +324,19 @@ def _probed(
         yield _extended(partial, view, found)
 
 
-def _in_strata(pairs: Pairs, segment: Segment, stream: Stream, strata: Strata) -> Pairs:
+def _living(pairs: Pairs, segment: Segment, partial: Partial) -> Pairs:
+    """Of pairs within reach, those whose stored row still lives when the newest member comes: for rows of streams the
+    reach says so, for those of nodes it says a little too much.
+    """
+    if segment.dies_us is None:
+        return pairs
+    fits = partial.newest_us[pairs.probe] <= segment.dies_us[pairs.row]
+    for name, dies in segment.dies_clocks.items():
+        fits &= partial.newest_clock[name][pairs.probe] <= dies[pairs.row]
+    return Pairs(pairs.probe[fits], pairs.row[fits])
+
+
+def _in_strata(pairs: Pairs, segment: Segment, stream: Source, strata: Strata) -> Pairs:
     clock = segment.time_us if stream.window.rows is None else segment.clocks[stream.name]
     held = strata.holds(pairs.probe, clock[pairs.row])
     return Pairs(pairs.probe[held], pairs.row[held])

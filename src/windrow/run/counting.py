@@ -177,13 +177,15 @@ class Clerk:
         self.others: dict[str, Page] = {}
         self.scales: dict[str, Scale] = {}
         by_path = {path.name: path for path in paths}
+        is_tree = any(path.into is not None for path in by_path.values())
         for name, path in by_path.items():
             escapes = tuple(
                 (portion, by_path[path_name(path.driver, portion.alternative)].targets)
                 for portion in shedding.of(path.driver)
                 if not portion.sampled
             )
-            weights = Weights.of(shedding, path.driver)
+            # In a tree of joins nothing is sampled, so that there is nothing to weigh by.
+            weights = None if is_tree else Weights.of(shedding, path.driver)
             if weights is not None and path.driver not in self.scales:
                 self.scales[path.driver] = Scale(path.driver, weights, escapes, shedding.seed, shedding.strata)
             held, scale = bins.get(name, ()), self.scales.get(path.driver)

@@ -23,11 +23,12 @@ import numpy as np
 from windrow.control.promise import Promise
 from windrow.errors import FreshnessError, QueryError, UsageError
 from windrow.plan.directions.delivery import Terms
-from windrow.probe.gather import gather
 from windrow.query.spec import QuerySpec
-from windrow.run.partial import Partial
+from windrow.run.admit import NEVER_US
+from windrow.run.partial import Partial, is_event_time
 from windrow.store.operand import Array
 from windrow.store.segment import Segment
+from windrow.store.window import Store
 
 Stale: TypeAlias = Literal["suppress", "refuse"]
 """What becomes of a promise that cannot be kept: stale results are left out and counted, or the join ends."""
@@ -86,13 +87,24 @@ class FreshResults:
                 self.oldest_us[name] = min(self.oldest_us.get(name, oldest), oldest)
             yield block.pick(np.flatnonzero(fresh)) if stale else block
 
+    def take_in(self, values: Mapping[str, Any]) -> None:
+        """Add what another one did."""
+        self.suppressed += values["suppressed"]
+        for name, time_us in values["oldest_us"].items():
+            self.oldest_us[name] = min(self.oldest_us.get(name, time_us), time_us)
+
     def to_values(self) -> dict[str, Any]:
         """What it did, as values that JSON knows."""
         return {"suppressed": self.suppressed, "oldest_us": dict(self.oldest_us)}
 
 
 def _member_times(partial: Partial, name: str) -> Array:
-    return gather([segment.time_us for segment in partial.views[name].segments], partial.handles[name])
+    if name in partial.handles:
+        return partial.views[name].times(partial.handles[name])
+    view = partial.views[partial.holder(name) or name]
+    leaf = next(leaf for leaf in view.segments[0].layout.operands if is_event_time(leaf, name))
+    found = partial.find(leaf)
+    return np.zeros(0, np.int64) if found is None else found.values
 
 
 def limits_of(spec: QuerySpec) -> dict[str, int]:
@@ -135,19 +147,27 @@ class Freshness:
             raise QueryError("FRESHNESS is of results; aggregates leave when their span is over", hint=hint)
         return Freshness(spec, stale, trigger_s)
 
-    def results(self, now_us: int) -> FreshResults:
-        """What lets through the fresh results of a batch."""
-        return FreshResults(self.limits_us, now_us)
+    def begin(
+        self, batch: int, now_s: float, fresh: Mapping[str, Segment], stores: Mapping[str, Store]
+    ) -> FreshResults:
+        """A batch of new rows is about to be joined; returns what lets through its fresh results."""
+        oldest_us = min((segment.first_us for segment in fresh.values() if len(segment)), default=None)
+        firsts = {name: (segment.first_us for segment in stores[name].segments) for name in self.row_windowed}
+        windows_s = {name: now_s - min(held, default=round(now_s * _US)) / _US for name, held in firsts.items()}
+        return self.expect(batch, now_s, oldest_us, windows_s)
 
-    def begin(self, batch: int, now_s: float, oldest_new_us: int | None, windows_s: Mapping[str, float]) -> None:
-        """A batch is about to be joined, whose oldest new row is of that time (None: it is not known, or there is
-        none); `windows_s` says how far back windows of rows reach.
+    def expect(
+        self, batch: int, now_s: float, oldest_new_us: int | None, windows_s: Mapping[str, float]
+    ) -> FreshResults:
+        """The same where the new rows are not at hand: the oldest is of that time (None: as those before it), and
+        windows of rows reach back so far.
         """
+        results = FreshResults(self.limits_us, int(now_s * _US))
         self.promise = self.promise.observe(0.0, 0.0, 0.0, windows_s)
         self._refuse()
         oldest_new_s = self._expected_s(now_s) if oldest_new_us is None else oldest_new_us / _US
         if oldest_new_s is None:
-            return
+            return results
         late = tuple(name for name in self.limits_us if self.promise.threatened(name, now_s, oldest_new_s))
         if late:
             span_s = now_s - oldest_new_s
@@ -156,21 +176,18 @@ class Freshness:
                 f"{span_s:.6g} s old, and meet rows older by the window" for name in late
             ))  # fmt: skip
             self._refuse()
+        return results
 
-    def observe(self, batch: int, now_s: float, busy_s: float, newest_us: int | None, done: FreshResults) -> None:
+    def observe(self, batch: int, now_s: float, busy_s: float, newest_us: int, done: FreshResults) -> None:
         """A batch is done: it began at `now_s` and took so long; the newest row so far is of `newest_us`."""
         span_s = 0.0 if self._now_s is None else now_s - self._now_s
         self._now_s = now_s
-        behind_s = 0.0 if newest_us is None else now_s - newest_us / _US - span_s - self.lateness_s
+        behind_s = 0.0 if newest_us == NEVER_US else now_s - newest_us / _US - span_s - self.lateness_s
         self.promise = self.promise.observe(span_s, busy_s, behind_s)
-        self.take_in(done.suppressed, done.oldest_us, now_s + busy_s)
+        self.suppressed += done.suppressed
+        for name, time_us in done.oldest_us.items():
+            self.oldest_s[name] = max(self.oldest_s.get(name, 0.0), now_s + busy_s - time_us / _US)
         self._judge(batch)
-
-    def take_in(self, suppressed: int, oldest_us: Mapping[str, int], delivered_s: float) -> None:
-        """Results that were suppressed, and how old the oldest rows of the others were when they left."""
-        self.suppressed += suppressed
-        for name, time_us in oldest_us.items():
-            self.oldest_s[name] = max(self.oldest_s.get(name, 0.0), delivered_s - time_us / _US)
 
     def report(self) -> FreshnessReport:
         """How promises were kept so far."""
@@ -203,8 +220,3 @@ class Freshness:
     def _refuse(self) -> None:
         if self.refuses and self.said:
             raise FreshnessError(self.said[0], hint='ask for more, or let stale="suppress" leave out what is stale')
-
-
-def oldest_of(fresh: Mapping[str, Segment]) -> int | None:
-    """The event time of a batch's oldest new row."""
-    return min((segment.first_us for segment in fresh.values() if len(segment)), default=None)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -48,18 +48,19 @@ from windrow.run.batch import run_batch
 from windrow.run.buffer import Buffer
 from windrow.run.counting import Clerk
 from windrow.run.events import EventLog, Scene, event_of, told_bins
-from windrow.run.freshness import Freshness, FreshResults, oldest_of
+from windrow.run.freshness import Freshness
 from windrow.run.history import History
 from windrow.run.keeper import Keeper, with_memory
 from windrow.run.options import SHEDS, LocalOptions, settings_of
-from windrow.run.partial import Partial
 from windrow.run.program import Program, arrow_types_of
 from windrow.run.report import Clocked, Done, Report, make_report, memory_report
 from windrow.run.results import result_table
+from windrow.run.running import Running
 from windrow.run.sifting import Sifters
 from windrow.run.spill import Spill
 from windrow.run.summing import Summing
 from windrow.run.tally import Tallying
+from windrow.run.tree import Tree, allowances_of, bound_to_mway, check_free
 from windrow.run.warm import warm
 from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
@@ -67,26 +68,6 @@ from windrow.store.window import LIMITED_SHARE, SPAN_SHARE, Store
 from windrow.streams.replay import ReplayBatch
 
 Inputs = Iterable[Mapping[str, Any] | ReplayBatch]
-
-
-@dataclass
-class _Running:
-    """A batch under way: its clock, counts before it, its new rows, and its results as they are found."""
-
-    now_s: float
-    started_s: float
-    before: Mapping[str, int]
-    fresh: Mapping[str, Segment]
-    clerk: Clerk
-    blocks: Iterator[Partial]
-    last: bool
-    tallying: Tallying | None = None
-    delivered: FreshResults | None = None
-    waited_s: float = 0.0
-
-    @property
-    def busy_s(self) -> float:
-        return time.perf_counter() - self.started_s - self.waited_s
 
 
 class LocalJoin:
@@ -99,11 +80,13 @@ class LocalJoin:
         asked = LocalOptions.of(options)
         spec = query.spec() if isinstance(query, Join) else query
         self.spec = spec
-        self.plan = asked.plan or plan_query(
-            spec, policy=policy_named(asked.policy, asked.favour), methods=asked.methods
-        )
+        policy = policy_named(asked.policy, asked.favour)
+        self.plan = asked.plan or plan_query(spec, policy=policy, methods=asked.methods, shape=asked.shape)
+        self._bound = bound_to_mway(asked, self.plan.policy, self.plan.is_tree)
+        if self.plan.is_tree:
+            check_free(self._bound)
         settings = settings_of(asked.throttle, asked.control, spec, self.plan.policy, asked.shed, SHEDS)
-        if settings is not None:
+        if settings is not None and not self.plan.is_tree:
             self.plan = with_alternatives(spec, self.plan, asked.methods)
         self._sheds = settings is not None
         repairs = asked.shed == "repair"
@@ -111,7 +94,9 @@ class LocalJoin:
         sheds = repairs or self._sheds or self.plan.shedding != ALL
         settings = with_memory(settings, asked.memory, spec)
         self.program = Program(spec, self.plan, arrow_types_of(query, spec), sheds=sheds, repairs=repairs)
-        self.controller = None if settings is None else Controller(spec, self.plan, settings, asked.costs)
+        self.allowances = allowances_of(spec, self.plan, settings, asked)
+        learns = settings is not None and not self.plan.is_tree
+        self.controller = Controller(spec, self.plan, settings, asked.costs) if settings and learns else None
         rest = asked.repair or RepairSettings()
         self.backlog = Backlog(self.program, rest, self.controller, asked.costs, asked.charge) if repairs else None
         self.switching = self._watched(asked) if asked.adaptive else None
@@ -121,13 +106,14 @@ class LocalJoin:
         self.keeper = Keeper.of(spec, settings, self.controller)
         share = SPAN_SHARE if self.keeper is None else LIMITED_SHARE
         self.stores = {s.name: Store(s.name, layouts[s.name], s.window, lateness_us, share) for s in spec.streams}
+        self.tree = Tree(self.program)
         self.entry = Entry(self.program, None if asked.max_ahead is None else span_us(asked.max_ahead), asked.set_aside)
         self.observation: Observation | None = None
         self.order: Order | None = None
         self.recall = RecallMeter()
         self.history = History()
         self.summing = None if spec.summary is None else Summing(spec.summary, self.program.schema, self.stores)
-        self._clock, self._charge = asked.clock, asked.charge
+        self._clock, self._charge, self._methods = asked.clock, asked.charge, asked.methods
         self._spill = Spill.of(asked.result_memory)
         self._events = None if asked.events is None else EventLog(open_storage(str(asked.events)))
         self._inputs = inputs
@@ -178,6 +164,9 @@ class LocalJoin:
             made = replace(made, repair=self.backlog.report(self.dropped))
         if self.freshness is not None:
             made = replace(made, freshness=self.freshness.report())
+        made = replace(made, nodes=self.tree.report())
+        if self.allowances is not None:  # what was not looked for is not sampled
+            made = replace(made, recall=None, recent=None)
         return replace(made, throttle=self.plan.shedding.work) if self._sheds else made
 
     def push(self, stream: str, rows: pa.Table | pa.RecordBatch) -> None:
@@ -202,6 +191,15 @@ class LocalJoin:
         """Join what was pushed since the last step and return the new results; `now_s` sets the batch clock."""
         self._check_read()
         return self._run(last=False, now_s=now_s)
+
+    def reshape(self, shape: str) -> None:
+        """Go on with another tree of joins, or `mway` without one, from the next step on; the results are the same."""
+        self._check_read()
+        check_free(self._bound or (None if self.allowances is None else "throttle"))
+        plan = plan_query(self.spec, policy=self.plan.policy, methods=self._methods, shape=shape)
+        self.plan = replace(plan, epoch=self.plan.epoch + 1)
+        self.program = self.program.reshaped(self.plan)
+        self.tree = Tree.built(self.program, {name: store.segments for name, store in self.stores.items()})
 
     def stream_step(self, now_s: float | None = None) -> Iterator[pa.Table]:
         """As `step`, but results leave as they are found: those of the first drivers before the last ones have run.
@@ -264,7 +262,7 @@ class LocalJoin:
         self._end(batch, batch.tallying.results)
         return final
 
-    def _summed(self, summing: Summing, batch: _Running, tallying: Tallying) -> pa.Table:
+    def _summed(self, summing: Summing, batch: Running, tallying: Tallying) -> pa.Table:
         """The aggregates that have become final; each block of results has come to `tallying` when it is here."""
         for _ in batch.blocks:
             continue
@@ -275,7 +273,7 @@ class LocalJoin:
         summing.take((tallying.done(),), shedding)
         return summing.final(None if batch.last else min(gate.watermark_us for gate in gates))
 
-    def _leaving(self, batch: _Running) -> Iterator[pa.Table]:
+    def _leaving(self, batch: Running) -> Iterator[pa.Table]:
         found = 0
         if self.summing is not None and batch.tallying is not None:
             yield self._summed(self.summing, batch, batch.tallying)
@@ -293,13 +291,14 @@ class LocalJoin:
     def _leave(self, results: pa.Table, repaired: bool = False) -> pa.Table:
         return results if self.backlog is None else marked(results, repaired)
 
-    def _begin(self, last: bool, now_s: float | None) -> _Running:
+    def _begin(self, last: bool, now_s: float | None) -> Running:
         """Let the pushed rows in and plan the batch; nothing is probed yet."""
         started_s = time.perf_counter()
         self._is_told = now_s is not None
         now_s = self._clock() if now_s is None else now_s
-        if self.controller is not None:
-            self.plan = replace(self.plan, shedding=self.controller.decide(now_s))
+        decider = self.controller or self.allowances
+        if decider is not None:
+            self.plan = replace(self.plan, shedding=decider.decide(now_s))
         shedding = self.plan.shedding
         before = {name: gate.counts.rows for name, gate in self.entry.gates.items()}
         most_rows = None if last else self._batch_rows
@@ -312,27 +311,22 @@ class LocalJoin:
         }
         self.order = self._order(loads)
         retained = None if self.keeper is None else self.keeper.retained
-        sifters = None if self._events is None else Sifters(self.program, self._batches)
+        sifters = None if self._events is None or self.plan.is_tree else Sifters(self.program, self._batches)
         learns = self.controller is not None
         tallying = None if self.spec.summary is None else Tallying(self.program, self.spec.summary)
         clerk = Clerk(self.plan.paths, self._bins(), shedding, retained, tallying, sifters, learns)
-        blocks = run_batch(self.program, stored, fresh, self.order, shedding, clerk)
+        made: dict[str, Segment] = {}
+        blocks = run_batch(self.program, {**stored, **self.tree.stored}, fresh, self.order, shedding, clerk, made)
         if self.freshness is None:
-            return _Running(now_s, started_s, before, fresh, clerk, blocks, last, tallying)
-        self.freshness.begin(self._batches, now_s, oldest_of(fresh), self._lasting(now_s, self.freshness.row_windowed))
-        delivered = self.freshness.results(int(now_s * 1_000_000))
-        return _Running(now_s, started_s, before, fresh, clerk, delivered.of(blocks), last, tallying, delivered)
-
-    def _lasting(self, now_s: float, names: Iterable[str]) -> dict[str, float]:
-        """How far back some windows reach."""
-        firsts = {name: min((held.first_us for held in self.stores[name].segments), default=None) for name in names}
-        return {name: 0.0 if first is None else now_s - first / 1_000_000 for name, first in firsts.items()}
+            return Running(now_s, started_s, before, fresh, clerk, blocks, made, last, tallying)
+        delivered = self.freshness.begin(self._batches, now_s, fresh, self.stores)
+        return Running(now_s, started_s, before, fresh, clerk, delivered.of(blocks), made, last, tallying, delivered)
 
     def _bins(self) -> Mapping[str, tuple[Bins, ...]]:
         """By which bins the lags of results are counted: those of the controller, or of whoever watches."""
         if self.controller is not None:
             return self.controller.bins
-        return {} if self._events is None else told_bins(self.spec, self.plan)
+        return {} if self._events is None or self.plan.is_tree else told_bins(self.spec, self.plan)
 
     def _order(self, loads: Mapping[str, Load]) -> Order | None:
         if self.foresight is None:
@@ -343,13 +337,14 @@ class LocalJoin:
         prospects = self.foresight.prospects()
         return order_of_drivers(self.plan.policy, loads, self._results, self._batches, prospects)
 
-    def _end(self, batch: _Running, results: int) -> tuple[pa.Table, ...]:
+    def _end(self, batch: Running, results: int) -> tuple[pa.Table, ...]:
         """Store the new rows, let go of the old ones, and write down what the batch did; returns what was repaired."""
         if self.backlog is not None:
             stored = {name: len(store) for name, store in self.stores.items()}
             self.backlog.enter(self._batches, self.plan.shedding, self.order, batch.fresh, stored)
         merged = sum(store.merged_rows for store in self.stores.values())
         self._remember(batch.fresh)
+        self.tree.keep(batch.made, self.entry)
         merged = sum(store.merged_rows for store in self.stores.values()) - merged
         repaired = self._observe(batch, results, merged)
         self._batches += 1
@@ -366,7 +361,7 @@ class LocalJoin:
         if self.keeper is not None:
             self.plan = replace(self.plan, kept=self.keeper.settle(self.stores, fresh, ends))
 
-    def _observe(self, batch: _Running, results: int, merged: int) -> tuple[pa.Table, ...]:
+    def _observe(self, batch: Running, results: int, merged: int) -> tuple[pa.Table, ...]:
         """Write down what the batch did, tell the controller, and repair what there is time for."""
         now_s, busy_s = batch.now_s, batch.busy_s
         arrivals = {
@@ -396,16 +391,16 @@ class LocalJoin:
             repaired = (rows,)
         self.recall.observe(self.observation)
         if self.freshness is not None and batch.delivered is not None:
-            newest_us = max(gate.newest_us for gate in self.entry.gates.values())
             # Where somebody else's clock is told, and work is not charged to it, a batch takes no time of it.
             took_s = 0.0 if self._is_told and self._charge is None else self.observation.busy_s
-            known_us = None if newest_us == NEVER_US else newest_us
-            self.freshness.observe(self._batches, now_s, took_s, known_us, batch.delivered)
+            newest_us = max(gate.newest_us for gate in self.entry.gates.values())
+            self.freshness.observe(self._batches, now_s, took_s, newest_us, batch.delivered)
         self.history.add(self.observation, self.plan.shedding.throttle)
         if not batch.last:
             self._clocked = self._clocked.after(span_s, self.observation.busy_s)
-        if self.controller is not None:
-            self.controller.observe(self.observation)
+        decider = self.controller or self.allowances
+        if decider is not None:
+            decider.observe(self.observation)
         if self._events is not None:
             ledger = None if self.backlog is None else self.backlog.ledger
             took, bins = {"join": busy_s}, self._bins()

@@ -21,6 +21,7 @@ from windrow.control.controller import ControlSettings
 from windrow.control.observation import Observation
 from windrow.errors import UsageError
 from windrow.plan.plan import Plan
+from windrow.plan.trees import MWAY
 from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.spec import QuerySpec
 from windrow.run.admit import SetAside
@@ -42,8 +43,11 @@ class LocalOptions:
         methods     which probe methods are allowed
         adaptive    whether steps change their methods as it pays
         plan        a plan to use as it is
+        shape       `mway`: each new row visits all windows; or a tree of joins with stored intermediate rows: `linear`,
+                    `bushy`, or in brackets, `((a b) (c d))`
 
     With less than all:
+        allowance   in a tree of joins: how a throttle is shared out among paths, see `windrow.control.allowance`
         throttle    do that share of the work and leave out the least promising rest; `auto`: as much as there is time
                     for
         shed        what becomes of that rest: `drop`, or `repair`: it comes later, with a last column `repaired`
@@ -74,6 +78,8 @@ class LocalOptions:
     methods: Collection[str] | None = None
     adaptive: bool = False
     plan: Plan | None = None
+    shape: str = MWAY
+    allowance: str | None = None
     throttle: float | Literal["auto"] | None = None
     shed: str = "drop"
     repair: RepairSettings | None = None

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,15 +23,24 @@ from windrow.probe.gather import gather, gather_arrow, handles_of
 from windrow.probe.hashed import combine
 from windrow.query.expression import Call, Column, Expression, streams_of
 from windrow.query.spec import UNBOUNDED, Stream
+from windrow.run.sources import Source, Stored, covered_by
 from windrow.store.operand import Array, Form, Operand, from_arrow, tokens_operand
 from windrow.store.segment import Segment
+
+EVENT_TIME = "event_time"
+"""The hidden leaf with the event time of a stream's rows, where a node has to keep it."""
+
+Ends: TypeAlias = tuple[Array, dict[str, Array]]
+"""When rows leave: by event time, and by each row clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The segments of one stream as a batch sees them: what was stored before it, and the batch's own rows."""
+    """The segments of one stream, or of an inner node, as a batch sees them: what was stored before it, and the batch's
+    own rows.
+    """
 
-    stream: Stream
+    stream: Source
     stored: tuple[Segment, ...]
     fresh: Segment | None
 
@@ -55,6 +65,18 @@ class View:
         """The values of a delivered column for the rows that `handles` name."""
         return gather_arrow([segment.columns[place] for segment in self.segments], handles)
 
+    def times(self, handles: Array) -> Array:
+        """The event times of the rows that `handles` name."""
+        return gather([segment.time_us for segment in self.segments], handles)
+
+    def ends(self, handles: Array, times_us: Array, clocks: Mapping[str, Array]) -> Ends:
+        """When the rows that `handles` name leave: by event time, and by each row clock."""
+        if not isinstance(self.stream, Stored):
+            return ends(self.stream, times_us, clocks)
+        segments = self.segments
+        dies_us = gather([s.time_us if s.dies_us is None else s.dies_us for s in segments], handles)
+        return dies_us, {name: gather([s.dies_clocks[name] for s in segments], handles) for name in clocks}
+
 
 @dataclass(frozen=True, slots=True)
 class Times:
@@ -76,9 +98,9 @@ class Times:
             {name: clock[rows] for name, clock in self.dies_clock.items()},
         )
 
-    def extend(self, stream: Stream, probes: Array, times_us: Array, clocks: Mapping[str, Array]) -> Times:
-        """Those of the rows `probes`, each with one more member."""
-        dies_us, dies_clock = ends(stream, times_us, clocks)
+    def extend(self, probes: Array, times_us: Array, clocks: Mapping[str, Array], ends_at: Ends) -> Times:
+        """Those of the rows `probes`, each with one more member, which leaves at `ends_at`."""
+        dies_us, dies_clock = ends_at
         return Times(
             self.turn_us[probes],
             np.maximum(self.newest_us[probes], times_us),
@@ -142,8 +164,8 @@ class Partial:
         streams = streams_of(expression)
         if len(streams) != 1:
             return None
-        name = next(iter(streams))
-        if name not in self.handles:
+        name = self.holder(next(iter(streams)))
+        if name is None:
             return None
         view = self.views[name]
         layout = view.segments[0].layout
@@ -156,20 +178,28 @@ class Partial:
             )
         if isinstance(expression, Column) and expression in layout.columns:
             return from_arrow(self.column(expression), expression.type)
+        if isinstance(expression, Call) and expression.function == EVENT_TIME and name in streams:
+            return Operand(Form.NUMBER, (view.times(self.handles[name]),))
         return None
+
+    def holder(self, stream: str) -> str | None:
+        """The member that holds the rows of a stream: the stream itself, or a node above it; None before it has met."""
+        if stream in self.handles:
+            return stream
+        return next((name for name in self.handles if stream in covered_by(self.views[name].stream)), None)
 
     def column(self, column: Column) -> pa.Array:
         """A delivered column, as stored."""
-        view = self.views[column.stream]
-        return view.column(view.segments[0].layout.columns.index(column), self.handles[column.stream])
+        name = self.holder(column.stream) or column.stream
+        view = self.views[name]
+        return view.column(view.segments[0].layout.columns.index(column), self.handles[name])
 
     def _ids(self) -> Array:
         parts = []
-        for name, view in self.views.items():
-            layout = view.segments[0].layout
-            slot = next(
-                k for k, leaf in enumerate(layout.operands) if isinstance(leaf, Call) and leaf.function == "row_id"
-            )
+        for stream in (name for name, view in self.views.items() if not isinstance(view.stream, Stored)):
+            name = self.holder(stream) or stream
+            view, layout = self.views[name], self.views[name].segments[0].layout
+            slot = next(k for k, leaf in enumerate(layout.operands) if _is_id(leaf, stream))
             parts.append(view.operand(slot, layout.operands[slot], self.handles[name]).values)
         return combine(parts)
 
@@ -184,10 +214,20 @@ class Partial:
         """The rows `probes`, each with one more member."""
         members = {member: held[probes] for member, held in self.handles.items()}
         members[view.stream.name] = handles
-        return Partial(self.views, members, lambda: self.times.extend(view.stream, probes, times_us, clocks))
+        ended = partial(view.ends, handles, times_us, clocks)
+        return Partial(self.views, members, lambda: self.times.extend(probes, times_us, clocks, ended()))
 
 
-def ends(stream: Stream, times_us: Array, clocks: Mapping[str, Array]) -> tuple[Array, dict[str, Array]]:
+def is_event_time(leaf: Expression, stream: str) -> bool:
+    """Whether a leaf is the event time of a stream's rows, as a node keeps it."""
+    return isinstance(leaf, Call) and leaf.function == EVENT_TIME and streams_of(leaf) == {stream}
+
+
+def _is_id(leaf: Expression, stream: str) -> bool:
+    return isinstance(leaf, Call) and leaf.function == "row_id" and streams_of(leaf) == {stream}
+
+
+def ends(stream: Stream, times_us: Array, clocks: Mapping[str, Array]) -> Ends:
     """When rows of a stream leave its window: by event time, and by each row clock."""
     dies_us = np.full(len(times_us), UNBOUNDED, np.int64)
     if stream.window.span_us is not None:
@@ -211,7 +251,7 @@ def saturating_add(values: Array, amount: int) -> Array:
 def first_partial(views: Mapping[str, View], name: str, segment: Segment) -> Partial:
     """The new rows of a driver, as partial results of one member."""
     handles = handles_of(len(views[name].stored), np.arange(len(segment)))
-    times = _times_of_one(views[name].stream, segment.time_us, segment.clocks)
+    times = _times_of_one(views[name], handles, segment.time_us, segment.clocks)
     return Partial(views, {name: handles}, lambda: times, whole=segment)
 
 
@@ -220,10 +260,10 @@ def stored_partial(views: Mapping[str, View], name: str, handles: Array) -> Part
     segments = views[name].segments
     time_us = gather([segment.time_us for segment in segments], handles)
     clocks = {clock: gather([segment.clocks[clock] for segment in segments], handles) for clock in segments[0].clocks}
-    times = _times_of_one(views[name].stream, time_us, clocks)
+    times = _times_of_one(views[name], handles, time_us, clocks)
     return Partial(views, {name: handles}, lambda: times)
 
 
-def _times_of_one(stream: Stream, time_us: Array, clocks: Mapping[str, Array]) -> Times:
-    dies_us, dies_clock = ends(stream, time_us, clocks)
+def _times_of_one(view: View, handles: Array, time_us: Array, clocks: Mapping[str, Array]) -> Times:
+    dies_us, dies_clock = view.ends(handles, time_us, clocks)
     return Times(time_us, time_us, dies_us, dict(clocks), dies_clock)

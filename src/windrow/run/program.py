@@ -1,7 +1,7 @@
 """The program: a query and its plan made ready to run.
 
     spec + plan ──▶ what rows enter the windows        filters and required leaves, one list a stream
-                    what the windows hold               a layout a stream: what the query uses, or every column
+                    what the windows hold               a layout a stream, and a node: what the query uses, or all
                     what travels between steps          a part of the layout: what later steps and results read
                     how each driver's path is probed    a list of steps a path
                     what comes out                      the SELECT list
@@ -21,10 +21,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import PlanError, QueryError, UsageError
-from windrow.plan.drivers import known_policy
-from windrow.plan.methods import known_methods
+from windrow.plan.nodes import nodes_of
 from windrow.plan.plan import Path, Plan, Step
 from windrow.probe.evaluate import Evaluator
+from windrow.probe.hashed import combine
 from windrow.probe.indexes import IndexKey
 from windrow.probe.step import Leaves, StepProbe
 from windrow.query import types
@@ -38,13 +38,16 @@ from windrow.query.predicate import (
     Similarity,
     leaves_of,
     rejects_null,
+    searches_into,
     searches_of,
     with_token_sets,
 )
 from windrow.query.spec import Output, QuerySpec
 from windrow.query.types import BIGINT, Kind
 from windrow.run.content import content_hash
-from windrow.run.partial import Partial
+from windrow.run.covering import check_plan
+from windrow.run.partial import EVENT_TIME, Partial
+from windrow.run.sources import Source, covered_by, stored_of
 from windrow.store.codec import part_of, times_of
 from windrow.store.operand import Array, Form, Operand, form_of
 from windrow.store.segment import Layout, Segment, typed_text
@@ -122,7 +125,7 @@ class Program:
     def __post_init__(self) -> None:
         self.used = {stream.name: self.spec.used_columns(stream.name) for stream in self.spec.streams}
         self.kept = {stream.name: kept_columns(self.spec, stream.name, self.keep) for stream in self.spec.streams}
-        _check_plan(self.spec, self.plan)
+        check_plan(self.spec, self.plan)
         self.evaluator = Evaluator(self.spec.functions)
         self.conjuncts = tuple(with_token_sets(conjunct) for conjunct in self.spec.conjuncts)
         self.outputs = tuple(Output(o.name, with_token_sets(o.expression)) for o in self.spec.outputs)
@@ -132,12 +135,29 @@ class Program:
         self.leaves = Leaves({leaf: _form(leaf) for leaf in leaves}, frozenset(leaves) - required)
         self.layouts = {stream.name: self._layout(stream.name, leaves) for stream in self.spec.streams}
         self.entrances = {stream.name: self._entrance(stream.name, required) for stream in self.spec.streams}
-        self.steps = {path.name: tuple(self._step(step) for step in path.steps) for path in self.plan.paths}
-        self.targets = {path.name: path.targets for path in self.plan.paths}
-        self.carried = {path.name: self._carried(path) for path in self.plan.paths}
-        self.indexes = {stream.name: self._indexes(stream.name) for stream in self.spec.streams}
+        self._take_paths()
         self._parts: dict[tuple[str, tuple[str, ...]], Layout] = {}
         self.schema = pa.schema([pa.field(output.name, self._arrow_type(output.expression)) for output in self.outputs])
+
+    def _take_paths(self) -> None:
+        """What follows from the paths of the plan: its nodes, what they hold, and the steps to take."""
+        self.nodes = nodes_of(self.plan.paths)
+        self.sources: dict[str, Source] = {stream.name: stream for stream in self.spec.streams}
+        self.sources |= {name: stored_of(self.spec, node) for name, node in self.nodes.items()}
+        streams = {stream.name: self.layouts[stream.name] for stream in self.spec.streams}
+        self.layouts = {**streams, **{name: self._node_layout(self.covered(name)) for name in self.nodes}}
+        self.steps = {path.name: tuple(self._step(step) for step in path.steps) for path in self.plan.paths}
+        self.targets = {path.name: path.targets for path in self.plan.paths}
+        self.carried = {} if self.nodes else {path.name: self._carried(path) for path in self.plan.paths}
+        self.indexes = {name: self._indexes(name) for name in self.sources}
+
+    def reshaped(self, plan: Plan) -> Program:
+        """The same query under a plan with another tree of joins; what streams' rows were stored as stays good."""
+        check_plan(self.spec, plan)
+        made = copy(self)
+        made.plan = plan
+        made._take_paths()
+        return made
 
     def under(self, plan: Plan) -> Program:
         """The same query under a plan that differs in the methods of its steps alone; what rows were stored as stays
@@ -152,8 +172,12 @@ class Program:
             )
             for path, before in zip(plan.paths, self.plan.paths, strict=True)
         }
-        made.indexes = {stream.name: made._indexes(stream.name) for stream in self.spec.streams}
+        made.indexes = {name: made._indexes(name) for name in self.sources}
         return made
+
+    def covered(self, name: str) -> frozenset[str]:
+        """The streams whose rows a source of the plan holds: one, or those beneath a node."""
+        return covered_by(self.sources[name])
 
     @property
     def wants_id(self) -> bool:
@@ -165,11 +189,12 @@ class Program:
         """What the driver's rows of partial results are drawn by: their content, and whose rows they are. In a join of
         a source with itself a row drives twice, and is drawn for anew.
         """
-        operand = partial.find(row_id(self._time(driver)))
-        if operand is None:
+        found = [partial.find(row_id(self._time(name))) for name in sorted(self.covered(driver))]
+        hashes = [operand.values for operand in found if operand is not None]
+        if len(hashes) < len(found):
             raise PlanError("rows have no hash to draw by", place=driver, hint="make the program with sheds=True")
-        number = next(k for k, stream in enumerate(self.spec.streams) if stream.name == driver)
-        return operand.values + np.int64(number * _APART)
+        number = list(self.sources).index(driver)
+        return (hashes[0] if len(hashes) == 1 else combine(hashes)) + np.int64(number * _APART)
 
     def batches_in(self, name: str, segment: Segment) -> Array:
         """The number of the batch that each row of a stream's segment came in."""
@@ -207,6 +232,19 @@ class Program:
         if self.repairs:
             operands.append(batch_of(self._time(name)))
         return Layout(columns, tuple(operands))
+
+    def _node_layout(self, below: frozenset[str]) -> Layout:
+        """What a node keeps of the streams below it: what the SELECT list reads, leaves of conditions that need others,
+        too, and what results are told apart and aged by.
+        """
+        names = [stream.name for stream in self.spec.streams if stream.name in below]
+        columns = tuple(column for name in names for column in self._delivered(name))
+        open_ = (conjunct for conjunct in self.joining if not streams_of(conjunct) <= below)
+        leaves = dict.fromkeys(leaf for conjunct in open_ for leaf in leaves_of(conjunct) if streams_of(leaf) <= below)
+        hidden = [row_id(self._time(name)) for name in names if self.wants_id or self.sheds]
+        aged = (name for name in names if self.spec.stream(name).freshness_us is not None)
+        hidden += [Call(EVENT_TIME, (self._time(name),), BIGINT) for name in aged]
+        return Layout(columns, (*leaves, *hidden))
 
     def _delivered(self, name: str) -> tuple[Column, ...]:
         """The columns of a stream that the SELECT list reads."""
@@ -252,10 +290,13 @@ class Program:
             if isinstance(search, Range) and search.key == self._time(step.stream)
         ]  # fmt: skip
         conjuncts = tuple(self.conjuncts[number] for number in step.conjuncts)
-        return StepProbe(step.stream, step.method, conjuncts, leading, tuple(narrowing), self.leaves, self.evaluator)
+        covered = self.covered(step.stream)
+        made = StepProbe(step.stream, step.method, conjuncts, leading, tuple(narrowing), self.leaves, self.evaluator)
+        return made if len(covered) == 1 else replace(made, covered=covered)
 
     def _searches(self, number: int, step: Step) -> list[Search]:
-        found = [s for s in searches_of(self.conjuncts[number], step.stream) if isinstance(s, SEARCHES[step.method])]
+        offered = searches_into(self.conjuncts[number], self.covered(step.stream))
+        found = [search for search in offered if isinstance(search, SEARCHES[step.method])]
         if not found:
             message = f"'{step.method}' cannot search by {self.conjuncts[number]}"
             raise PlanError(message, place=f"step to '{step.stream}'", hint="plan the query again")
@@ -277,31 +318,3 @@ class Program:
 
 def _form(leaf: Expression) -> Form:
     return Form.TOKENS if isinstance(leaf, Call) and leaf.function == TOKENS else form_of(leaf.type)
-
-
-def _check_plan(spec: QuerySpec, plan: Plan) -> None:
-    """A plan covers a query when every stream drives, and each path visits all others and decides each condition."""
-    names = sorted(stream.name for stream in spec.streams)
-    joining = {number for number, conjunct in enumerate(spec.conjuncts) if len(streams_of(conjunct)) > 1}
-    drivers = [path.driver for path in plan.firsts]
-    known_policy(plan.policy)
-    if sorted(drivers) != names:
-        shown = ", ".join(drivers) or "nobody"
-        raise PlanError(f"the plan is driven by {shown}", hint=f"a path for each of {', '.join(names)}")
-    for path in plan.paths:
-        visited = [path.driver, *(step.stream for step in path.steps)]
-        if sorted(visited) != names:
-            shown = ", ".join(visited)
-            raise PlanError(f"the path of '{path.driver}' visits {shown}", hint="a path visits each stream once")
-        known_methods({step.method for step in path.steps})
-        joined = {path.driver}
-        for step in path.steps:
-            joined.add(step.stream)
-            decided = {
-                number for number in joining if step.stream in (s := streams_of(spec.conjuncts[number])) and s <= joined
-            }
-            if set(step.conjuncts) != decided or not {*step.leading, *step.narrowing} <= decided:
-                message = (
-                    f"the step to '{step.stream}' on the path of '{path.driver}' decides conditions {step.conjuncts}"
-                )
-                raise PlanError(message, hint=f"those of this query are {tuple(sorted(decided))}: plan it again")

@@ -18,9 +18,10 @@ import numpy as np
 from windrow.plan.bins import Lags
 from windrow.probe.gather import gather
 from windrow.probe.step import StepProbe
-from windrow.query.spec import UNBOUNDED, Stream
+from windrow.query.spec import UNBOUNDED
 from windrow.run.draw import STRATUM, draw
 from windrow.run.partial import Partial, View, saturating_add
+from windrow.run.sources import Source, row_windows
 from windrow.store.operand import Array
 
 MOST_STRATA = 1000
@@ -87,12 +88,12 @@ class Search:
     by_clock: Mapping[str, Reach]
 
 
-def whole_search(step: StepProbe, partial: Partial, stream: Stream) -> Search:
+def whole_search(step: StepProbe, partial: Partial, stream: Source) -> Search:
     """Everything that fits."""
     return Search(partial, time_reach(step, partial, stream), _clock_reaches(partial, stream))
 
 
-def harvested(search: Search, driver: str, stream: Stream, lags: Lags) -> list[Search]:
+def harvested(search: Search, driver: str, stream: Source, lags: Lags) -> list[Search]:
     """What of a search lies in some ranges of lag."""
     if stream.window.rows is None:
         own, reach = search.partial.turn_us, search.in_time
@@ -153,7 +154,7 @@ def hull(lags: Lags) -> tuple[int, int]:
     return (lags[0][0], lags[-1][1])
 
 
-def time_reach(step: StepProbe, partial: Partial, stream: Stream) -> Reach:
+def time_reach(step: StepProbe, partial: Partial, stream: Source) -> Reach:
     """Event times that fit: newest_p - w <= ts <= dies_p, and what conditions on the time column say."""
     low_us = np.full(len(partial), np.iinfo(np.int64).min)
     if stream.window.span_us is not None:
@@ -171,18 +172,18 @@ def driver_clock(partial: Partial, driver: str, counted: str) -> Array:
     return gather([segment.clocks[counted] for segment in segments], partial.handles[driver])
 
 
-def stratum_length(stream: Stream, strata: int) -> int:
+def stratum_length(stream: Source, strata: int) -> int:
     """Ticks of a stratum of a stream's window: microseconds, or rows."""
     span = stream.window.span_us if stream.window.rows is None else stream.window.rows
     return max(1, (UNBOUNDED if span is None else span) // strata)
 
 
-def _clock_reaches(partial: Partial, stream: Stream) -> dict[str, Reach]:
+def _clock_reaches(partial: Partial, stream: Source) -> dict[str, Reach]:
     """Row numbers that fit, for each row-windowed stream: newest_p - rows < count <= dies_p."""
-    reaches = {}
+    reaches, windows = {}, row_windows(stream)
     for name, high in partial.dies_clock.items():
         low = np.full(len(partial), np.iinfo(np.int64).min)
-        if name == stream.name and stream.window.rows is not None:
-            low = saturating_add(partial.newest_clock[name], 1 - stream.window.rows)
+        if name in windows:
+            low = saturating_add(partial.newest_clock[name], 1 - windows[name])
         reaches[name] = Reach.of(low, high)
     return reaches

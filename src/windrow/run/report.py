@@ -23,6 +23,7 @@ from windrow.run.freshness import FreshnessReport
 from windrow.run.history import Moment
 from windrow.run.keeper import Keeper
 from windrow.run.program import Program
+from windrow.run.tree import NodeReport
 from windrow.store.window import Store
 
 
@@ -106,8 +107,9 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class Report:
     """A run so far; `throttle` is the share of the full work done of late, None where all is; `repair` says what became
-    of the rest, where it comes later; `freshness` how promises were kept, where there are any; `history` has the last
-    batches, for `plot`; `spilled_bytes` are results that were too many for memory and lie in files.
+    of the rest, where it comes later; `freshness` how promises were kept, where there are any; `nodes` what the inner
+    nodes of a tree of joins hold; `history` has the last batches, for `plot`; `spilled_bytes` are results that were too
+    many for memory and lie in files.
     """
 
     policy: str
@@ -127,6 +129,7 @@ class Report:
     freshness: FreshnessReport | None = None
     spilled_bytes: int = 0
     history: tuple[Moment, ...] = field(default=(), repr=False)
+    nodes: dict[str, NodeReport] = field(default_factory=dict)
 
     @property
     def unseen(self) -> int:

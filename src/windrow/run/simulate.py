@@ -155,7 +155,7 @@ class _Meter:
         if join is None:
             return done
         methods = {path.name: tuple(step.method for step in path.steps) for path in join.plan.paths}
-        decided, self._decided = self._decided, 0 if join.controller is None else join.controller.decisions
+        decided, self._decided = self._decided, decisions_of(join)
         drove = [tally.drivers for held in (done.joined.sampled, done.joined.others) for tally in held.values()]
         rows = sum(drove) if drove else sum(arrival.rows for arrival in done.arrivals.values())
         indexed = any(method in ("sorted", "hashed") for held in methods.values() for method in held)
@@ -172,6 +172,12 @@ class _Meter:
         )
         joined = replace(done.joined, sampled=sampled, others=others)
         return replace(done, busy_s=costs.seconds_of(work).total_s, joined=joined)
+
+
+def decisions_of(join: LocalJoin) -> int:
+    """How often it was looked for what to leave out."""
+    decider = join.controller or join.allowances
+    return 0 if decider is None else decider.decisions
 
 
 def _timed(tally: PathTally, methods: Sequence[str], costs: WorkCosts) -> PathTally:

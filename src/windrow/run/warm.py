@@ -20,6 +20,7 @@ from windrow.query import types
 from windrow.query.expression import Column
 from windrow.query.types import Kind
 from windrow.run.admit import Entry
+from windrow.run.intermediate import intermediate
 from windrow.run.partial import View, first_partial
 from windrow.run.program import Program
 from windrow.run.results import result_batch
@@ -46,8 +47,10 @@ def _follow_paths(program: Program, with_nulls: bool) -> None:
             nothing = pa.table({f.name: time if f.name == stream.time else pa.nulls(1, f.type) for f in table.schema})
             table = pa.concat_tables([table, nothing])
         views[stream.name] = View(stream, (), entry.made_up(stream.name, table))
-    first, sifters = np.zeros(1, np.int64), Sifters(program, 0)
-    for path in program.plan.paths:
+    first, sifters = np.zeros(1, np.int64), None if program.nodes else Sifters(program, 0)
+    # The paths into a node come before those that read it, so that there is a row of it.
+    levels = {name: node.level for name, node in program.nodes.items()}
+    for path in sorted(program.plan.paths, key=lambda p: max(levels.get(name, 0) for name in (p.driver, *p.targets))):
         segment = views[path.driver].fresh
         if segment is None:
             continue
@@ -56,12 +59,16 @@ def _follow_paths(program: Program, with_nulls: bool) -> None:
             view = views[step.target]
             if view.fresh is not None:
                 step.begin(partial).warm(view.fresh)
-                sifter = sifters.of(path.name, number)
-                sifter.see(partial, view.fresh, None, None, 1)
-                sifter.end(partial)
+                if sifters is not None:
+                    sifter = sifters.of(path.name, number)
+                    sifter.see(partial, view.fresh, None, None, 1)
+                    sifter.end(partial)
                 times_us, clocks = view.fresh.time_us[:1], {name: held[:1] for name, held in view.fresh.clocks.items()}
                 partial = partial.extend(view, first, handles_of(0, first), times_us, clocks)
-        result_batch(program, partial)
+        if path.into is None:
+            result_batch(program, partial)
+        elif path.into not in views:
+            views[path.into] = View(program.sources[path.into], (), intermediate(program, path.into, [partial]))
 
 
 def _one(program: Program, column: Column) -> pa.Array:

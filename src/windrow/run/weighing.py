@@ -19,6 +19,7 @@ from windrow.errors import PlanError
 from windrow.plan.bins import Lags
 from windrow.plan.shedding import Portion
 from windrow.probe.gather import gather
+from windrow.query.spec import Stream
 from windrow.run.draw import ROW_BUCKET, STRATUM_BUCKET, draw
 from windrow.run.partial import Partial
 from windrow.run.program import row_id
@@ -116,7 +117,7 @@ class Scale:
     def content(self, partial: Partial) -> Array:
         """What tells the driver's rows apart."""
         stream = partial.views[self.driver].stream
-        operand = partial.find(row_id(stream.column(stream.time)))
+        operand = partial.find(row_id(stream.column(stream.time))) if isinstance(stream, Stream) else None
         if operand is None:
             raise PlanError("rows have no hash to draw by", place=self.driver, hint="make the program with sheds=True")
         return operand.values

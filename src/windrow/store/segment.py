@@ -6,6 +6,10 @@
         operands  what predicates read, one a leaf expression; a leaf that is a delivered column shares its memory
         indexes   built on first use, or loaded where they are stored, and kept with the segment
 
+A segment of an inner node of a tree of joins has the newest times and counts of its rows' members, and besides:
+
+        dies_us, dies_clocks    the last time, and counts of row windows, at which a row can still be part of a result
+
 Order: a segment is made once, sorted, and never changed. Merging makes a new one from several; rows that can no
 longer take part in a result are left behind then.
 """
@@ -73,6 +77,8 @@ class Segment:
     level: int = 0
     indexes: dict[object, Any] = field(default_factory=dict)
     stored: Mapping[object, Callable[[], Any]] = field(default_factory=dict)
+    dies_us: Array | None = None
+    dies_clocks: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.time_us)
@@ -91,8 +97,9 @@ class Segment:
         shared = {id(operand.arrow) for operand in self.operands if operand.arrow is not None}
         operands = sum(operand.nbytes for operand in self.operands)
         columns = sum(column.nbytes for column in self.columns if id(column) not in shared)
-        clocks = sum(clock.nbytes for clock in self.clocks.values())
-        return int(self.time_us.nbytes + clocks + operands + columns)
+        clocks = sum(clock.nbytes for held in (self.clocks, self.dies_clocks) for clock in held.values())
+        dies = 0 if self.dies_us is None else self.dies_us.nbytes
+        return int(self.time_us.nbytes + dies + clocks + operands + columns)
 
     def index(self, key: object, build: Callable[[], Index]) -> Index:
         """The index known under `key`: loaded or built on first use."""
@@ -105,9 +112,8 @@ class Segment:
 def merge(segments: Sequence[Segment], keep_from_us: int) -> Segment:
     """One segment with the rows of all, by time (equal times in the order of `segments`), older rows left out."""
     time_us = np.concatenate([segment.time_us for segment in segments])
-    order: Array | None = None
-    if (time_us[1:] < time_us[:-1]).any():
-        order = np.argsort(time_us, kind="stable")
+    order = _order(segments, time_us)
+    if order is not None:
         time_us = time_us[order]
     first = int(np.searchsorted(time_us, keep_from_us))
     if first:
@@ -122,7 +128,22 @@ def merge(segments: Sequence[Segment], keep_from_us: int) -> Segment:
         shared = by_column.get(expression) if isinstance(expression, Column) else None
         operands.append(_merged_operand(parts, order) if shared is None else from_arrow(shared, expression.type))
     clocks = {name: _taken([segment.clocks[name] for segment in segments], order) for name in segments[0].clocks}
-    return Segment(layout, time_us, clocks, columns, tuple(operands), max(segment.level for segment in segments) + 1)
+    level = max(segment.level for segment in segments) + 1
+    ends = [segment.dies_us for segment in segments if segment.dies_us is not None]
+    dies_us = _taken(ends, order) if ends else None
+    dies = {name: _taken([each.dies_clocks[name] for each in segments], order) for name in segments[0].dies_clocks}
+    return Segment(layout, time_us, clocks, columns, tuple(operands), level, dies_us=dies_us, dies_clocks=dies)
+
+
+def _order(segments: Sequence[Segment], time_us: Array) -> Array | None:
+    """The rows of several segments by time, equal times in the order of the segments; None where they are so already.
+    Rows of nodes whose time is the same go by their counts, which grow together.
+    """
+    clocks = list(segments[0].clocks)
+    if segments[0].dies_us is not None and clocks:
+        counts = [np.concatenate([segment.clocks[name] for segment in segments]) for name in clocks]
+        return np.lexsort((np.sum(counts, axis=0), time_us))
+    return np.argsort(time_us, kind="stable") if (time_us[1:] < time_us[:-1]).any() else None
 
 
 def pick(segment: Segment, rows: Array) -> Segment:
@@ -135,7 +156,10 @@ def pick(segment: Segment, rows: Array) -> Segment:
         shared = by_column.get(expression) if isinstance(expression, Column) else None
         operands.append(_merged_operand([operand], rows) if shared is None else from_arrow(shared, expression.type))
     clocks = {name: clock[rows] for name, clock in segment.clocks.items()}
-    return Segment(layout, segment.time_us[rows], clocks, columns, tuple(operands), segment.level)
+    dies_us = None if segment.dies_us is None else segment.dies_us[rows]
+    dies = {name: clock[rows] for name, clock in segment.dies_clocks.items()}
+    time_us, level = segment.time_us[rows], segment.level
+    return Segment(layout, time_us, clocks, columns, tuple(operands), level, dies_us=dies_us, dies_clocks=dies)
 
 
 def bytes_of_indexes(segment: Segment) -> int:

@@ -16,7 +16,7 @@ there, so that little is copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -102,9 +102,12 @@ class Store:
         live: Array = segment.time_us >= self._cutoff_us
         return live if self._first_clock <= 0 else live & (segment.clocks[self.name] >= self._first_clock)
 
+    def _merged(self, segments: Sequence[Segment]) -> Segment:
+        return merge(segments, self._cutoff_us)
+
     def _merge(self, found: list[list[int]]) -> None:
         """Put the merged segment of each group in the place of its first member."""
-        merged = {group[0]: merge([self._held[place][0] for place in group], self._cutoff_us) for group in found}
+        merged = {group[0]: self._merged([self._held[place][0] for place in group]) for group in found}
         self.merged_rows += sum(map(len, merged.values()))
         gone = {place for group in found for place in group[1:]}
         self._held = [
@@ -112,6 +115,43 @@ class Store:
             for place, held in enumerate(self._held)
             if place not in gone and (place not in merged or len(merged[place]))
         ]
+
+
+class NodeStore(Store):
+    """The live rows of an inner node of a tree of joins: they leave when their first member's time is over.
+
+    A segment goes as a whole when all its rows have died, and merging leaves behind those that have.
+    """
+
+    def __init__(self, name: str, layout: Layout, window: Window, lateness_us: int = 0) -> None:
+        super().__init__(name, layout, window, lateness_us)
+        self._counted: Mapping[str, int] = {}
+
+    def leave(self, before_us: int, counted: Mapping[str, int]) -> None:
+        """Let go of rows that died before a time, or before a window of rows had counted so many."""
+        self._cutoff_us, self._counted = before_us, counted
+        self._held = [held for held in self._held if self._lives(held[0])]
+
+    def _lives(self, segment: Segment) -> bool:
+        last_us, last = segment.index("dies", lambda: _last_of(segment))
+        return bool(last_us >= self._cutoff_us and all(last[name] >= count for name, count in self._counted.items()))
+
+    def _merged(self, segments: Sequence[Segment]) -> Segment:
+        living = [pick(segment, np.flatnonzero(self._is_live(segment))) for segment in segments]
+        return merge(living, -UNBOUNDED - 1)
+
+    def _is_live(self, segment: Segment) -> Array:
+        dies_us = segment.time_us if segment.dies_us is None else segment.dies_us
+        live: Array = dies_us >= self._cutoff_us
+        for name, count in self._counted.items():
+            live = live & (segment.dies_clocks[name] >= count)
+        return live
+
+
+def _last_of(segment: Segment) -> tuple[int, dict[str, int]]:
+    """The last time, and count of each window of rows, at which a row of a node's segment lives."""
+    dies_us = segment.time_us if segment.dies_us is None else segment.dies_us
+    return int(dies_us.max()), {name: int(clock.max()) for name, clock in segment.dies_clocks.items()}
 
 
 def _measured(segment: Segment) -> tuple[Segment, Extent]:

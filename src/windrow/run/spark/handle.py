@@ -75,8 +75,9 @@ class RunningJoin:
 
         `throttle` is the share of the full work that is done, `recall` how much of all results that gave so far with a
         95 % interval (`windrow.control.recall`), `repair` what became of the rest where it comes later
-        (`windrow.run.backlog`), `memory` how a limit was kept (None: there is none), `held_back_by` the stream with the
-        lowest watermark: no window lets go of rows that it may still meet.
+        (`windrow.run.backlog`), `memory` how a limit was kept (None: there is none), `freshness` how promises were
+        (`windrow.run.freshness`), `held_back_by` the stream with the lowest watermark: no window lets go of rows that
+        it may still meet.
         """
         state: Commit | None = self._runner.last
         progress = self.recent_progress()[-RATED_BATCHES:]
@@ -107,6 +108,7 @@ class RunningJoin:
                 },
                 "repair": None if repair is None else asdict(repair),
                 "memory": None if state is None else memory_of(state),
+                "freshness": None if state is None else state.freshness,
                 "held_back_by": held_back_by({name: gate.watermark_us for name, gate in gates.items()}),
                 "segments": sum(map(len, files.values())),
                 "bytes": sum(file.bytes for held in files.values() for file in held),

@@ -92,6 +92,7 @@ class SparkJoin(Join):
         control: ControlSettings | None = None,
         memory: str | int | None = None,
         events: str | Path | None = None,
+        stale: str = "suppress",
     ) -> RunningJoin:
         """Start the join. `state` is where windows and commits are, by default below the checkpoint; `trigger` a span
         or "available now"; `name` what Spark shows; `slices` the number of parts probed side by side (by default
@@ -141,6 +142,7 @@ class SparkJoin(Join):
             most_rows=most_rows,
             trigger_s=apart_s(trigger),
             repair=(repair or RepairSettings()) if repairs else None,
+            stale=stale,
         )
         return launch(frame, setting, into, checkpoint=below, trigger=trigger, name=name)
 

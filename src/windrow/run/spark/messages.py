@@ -12,6 +12,7 @@
     came       0                stream    rows of each portion, for the ledger (JSON)
     seek       where it looks   -         nothing: rows of pieces are to be found there
     summed     any              -         what results add up to, where sums are asked for: a tally (summed.py)
+    aged       any              -         results held back as stale, and how old the others are (JSON)
 
 `portion` says which portion of its driver's rows a partial result belongs to (`windrow.plan.shedding`); in a repair
 (`windrow.run.spark.mending`) which piece of the job.
@@ -37,7 +38,7 @@ from windrow.store.codec import from_batch, to_batch
 from windrow.store.operand import Array, from_arrow
 from windrow.store.segment import Layout, Segment
 
-STORE, PROBE, KEPT, RESULT, COUNT, STAGED, DONE, NOTED, CAME, SEEK, SUMMED = range(11)
+STORE, PROBE, KEPT, RESULT, COUNT, STAGED, DONE, NOTED, CAME, SEEK, SUMMED, AGED = range(12)
 
 SCHEMA = pa.schema([
     ("slice", pa.int32()), ("kind", pa.int8()), ("path", pa.string()), ("rows", pa.int64()), ("payload", pa.binary()),

@@ -38,6 +38,7 @@ from windrow.run.spark.journal import Journal, is_done
 from windrow.run.spark.keeping import Keeping, upkeep_of, within
 from windrow.run.spark.lanes import Arrived
 from windrow.run.spark.planning import cuts_of, order_of
+from windrow.run.spark.promises import Promises
 from windrow.run.spark.question import check_same, question_of
 from windrow.run.spark.repairing import Repairing
 from windrow.run.spark.results import Results
@@ -76,6 +77,7 @@ class BatchRunner:
         controller = self.steering.controller
         self.keeping = Keeping.of(setting.spec, setting.control, controller, self.program.indexes)
         self.repairing = Repairing.of(self.program, setting, controller)
+        self.promises = Promises.of(setting)
         self.question = question_of(self.program)
         self.journal = Journal(setting.storage)
         self.sums = Sums.of(self.program, self.journal)
@@ -139,6 +141,8 @@ class BatchRunner:
             self.steering.observe(done, parallel=told.seconds / max(watch.seconds.get("join_s", 0.0), 1e-9))
             if self.repairing is not None and self.steering.observation is not None:
                 self.repairing.observe(plan["rows"], self.steering.observation)
+            if self.promises is not None and self.steering.observation is not None:
+                self.promises.observe(self.steering.observation, entry, told.aged)
             self._tell(entry, watch, live, bool(plan["last"]))
             self._commit(batch, plan, entry, live, told)
         self.steering.end(watch.seconds["commit_s"])
@@ -154,6 +158,7 @@ class BatchRunner:
             "parts": len(plan["cuts"]) + 1,
             "work_s": told.seconds,
             "throttle": Shedding.from_values(plan["shedding"]).work,
+            "suppressed": told.aged.suppressed,
             "let_go": 0 if self.keeping is None else self.keeping.let_go - self.keeping.let_go_before,
             **watch.seconds,
         })  # fmt: skip
@@ -277,6 +282,8 @@ class BatchRunner:
                 self.last, self._rounds, self._begun = found.commit, found.rounds, found.begun
                 self.repairing.backlog.program = self.program
                 self.repairing.restore(self.last.ledger)
+            if self.promises is not None:
+                self.promises.restore(self.last)
             self.journal.sweep(self.last)
         return is_done(self.last, batch, self.query)
 
@@ -290,6 +297,8 @@ class BatchRunner:
             taken = sum(arrived.rows.values())
             small = taken * self._seconds_a_row <= ONE_TASK_SECONDS
             now_us = max(last.now_us, now_us)
+            if self.promises is not None:
+                self.promises.expect(batch, now_us, last.live)
             plan = {
                 "now_us": now_us,
                 "last": arrived.last,
@@ -399,7 +408,9 @@ class BatchRunner:
             steering = self.steering
             held = (steering.recall, durations_s, steering.bins, steering.controller)
             ledger = None if self.repairing is None else self.repairing.ledger
-            scene = Scene(self.setting.spec, entry.gates, *held, ledger, slices=bytes_by_slice(live), last=last)
+            slices, kept_to = bytes_by_slice(live), None if self.promises is None else self.promises.report()
+            around = Scene(self.setting.spec, entry.gates, *held, ledger, slices, last)
+            scene = replace(around, freshness=kept_to)
             self.events.write(event_of(self.steering.observation, plan, scene))
 
     def _commit(self, batch: int, plan: Mapping[str, Any], entry: Entry, live: Live, told: Told) -> None:
@@ -420,6 +431,7 @@ class BatchRunner:
             controller=self.steering.to_values(),
             memory=None if self.keeping is None else self.keeping.to_values(),
             ledger=None if self.repairing is None else self.repairing.to_values(),
+            freshness=None if self.promises is None else self.promises.to_values(),
         )
         for name, gate in entry.gates.items():
             for rows in gate.waiting[:1]:

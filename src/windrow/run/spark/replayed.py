@@ -58,13 +58,15 @@ def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
     set_aside: bool = False,
     memory: str | int | None = None,
     events: str | None = None,
+    stale: str = "suppress",
 ) -> RunningJoin:
     """Start a join over recordings; it ends when they do, and `results_of` the checkpoint are its results.
 
     `query` is bound to the schemas of the recordings; `throttle` is the share of the full work to do, "auto" for as
     much as there is time for at the recordings' pace; `shed` what becomes of the rest, and `repair` when it comes if it
-    does: what is open comes at the end; `set_aside` keeps late and bad rows for `aside_of`; `memory` is
-    how much the windows may take after each batch; `events` a folder for what each batch did, instead of the state's.
+    does: what is open comes at the end; `stale` says what becomes of stale results; `set_aside` keeps late and bad rows
+    for `aside_of`; `memory` is how much the windows may take after each batch; `events` a folder for what each batch
+    did, instead of the state's.
     """
     register(spark)
     spec = query.spec()
@@ -93,6 +95,8 @@ def start_recorded(  # noqa: PLR0913 - all but three have names and defaults
         pace=recordings.pace or 1.0,
         trigger_s=recordings.apart_s,
         repair=(repair or RepairSettings()) if repairs else None,
+        stale=stale,
+        is_timed=recordings.pace is not None,
     )
     return launch(frame, setting, into, checkpoint=checkpoint, trigger=AVAILABLE_NOW, name="windrow")
 

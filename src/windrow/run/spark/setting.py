@@ -28,8 +28,8 @@ MOST_ROWS = 2_000_000
 @dataclass(frozen=True)
 class Setting:
     """What a query on Spark is made of, besides its streams. Batches are at least `trigger_s` apart; `repair` says how
-    what is left out comes later, None that it does not; events go to `events`, or beside the
-    state.
+    what is left out comes later, None that it does not; `stale` what becomes of results older than promised, `is_timed`
+    whether work takes time of the batch clock; events go to `events`, or beside the state.
     """
 
     spec: QuerySpec
@@ -50,6 +50,8 @@ class Setting:
     trigger_s: float = 0.0
     repair: RepairSettings | None = None
     clock: Callable[[], float] = time.time
+    stale: str = "suppress"
+    is_timed: bool = True
 
     @property
     def sheds(self) -> bool:

@@ -4,7 +4,7 @@
     gates       of each stream: newest event time, watermark, when it was heard last, counters
     question    what has to stay the same (`windrow.run.spark.question`)
     query, run  Spark's id of the query, which stays, and of the run, which a restart changes
-    slices, controller, memory, ledger, outputs      values in JSON that others read and write
+    slices, controller, memory, ledger, outputs, freshness      values in JSON that others read and write
 
 As text a commit is whole, or says only how its live segments differ from those of an earlier, whole one.
 """
@@ -59,6 +59,7 @@ class Commit:
     memory: Any = None
     ledger: Any = None
     outputs: tuple[Mapping[str, Any], ...] = ()
+    freshness: Any = None
 
     def names(self) -> set[str]:
         """The names of all objects that live segments consist of."""
@@ -185,4 +186,5 @@ def _commit(fields: dict[str, Any], base: Commit | None) -> Commit:
         memory=fields["memory"],
         ledger=fields["ledger"],
         outputs=tuple(dict(each) for each in fields["outputs"]),
+        freshness=fields.get("freshness"),
     )

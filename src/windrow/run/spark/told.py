@@ -18,7 +18,8 @@ from pyspark.sql import Row
 from windrow.control.ledger import Driven
 from windrow.control.observation import NO_REPAIR, Arrival, Joined, Observation, Repaired, summed
 from windrow.run.admit import NEVER_US, Entry
-from windrow.run.spark.messages import CAME, COUNT, DONE, KEPT, NOTED, RESULT, STAGED, SUMMED
+from windrow.run.freshness import FreshResults
+from windrow.run.spark.messages import AGED, CAME, COUNT, DONE, KEPT, NOTED, RESULT, STAGED, SUMMED
 from windrow.run.spark.results import ResultFile
 from windrow.run.spark.state import Commit, Live
 from windrow.run.spark.upkeep import Kept
@@ -50,6 +51,7 @@ class Told:
     dying: set[str] = field(default_factory=set)
     came: dict[str, Came] = field(default_factory=dict)
     repaired: Repaired = NO_REPAIR
+    aged: FreshResults = field(default_factory=lambda: FreshResults({}, 0))
 
     def take_in(self, rows: Sequence[Row], entry: Entry, now_us: int) -> list[Kept]:
         """Take in what the tasks of a job tell; counts go to the entrances. The segments that were written."""
@@ -74,6 +76,8 @@ class Told:
                 self.work.append(Joined.from_values(value))
             elif kind == CAME:
                 self._came(row["path"], value.pop("rows"), Driven(**value))
+            elif kind == AGED:
+                self.aged.take_in(value)
             elif kind == COUNT:
                 _heard(entry, row["path"], value, now_us)
                 self.aside.setdefault(row["path"], []).extend(ResultFile(**file) for file in value["aside"])

@@ -23,6 +23,7 @@ from windrow.run.admit import NEVER_US, Entry
 from windrow.run.backlog import marked_schema
 from windrow.run.batch import Position, leg_of, portion_of, run_batch, take_leg
 from windrow.run.counting import Clerk
+from windrow.run.freshness import FreshResults, limits_of
 from windrow.run.partial import Partial, View
 from windrow.run.program import Program
 from windrow.run.repair import driven, rows_of_portions
@@ -31,7 +32,7 @@ from windrow.run.sifting import Sifters
 from windrow.run.spark import messages, windows
 from windrow.run.spark.aside import AsideRows
 from windrow.run.spark.job import Attempt, Job, places, program_of, ready
-from windrow.run.spark.messages import CAME, COUNT, DONE, NOTED, PROBE, RESULT, STAGED, STORE, SUMMED, Message
+from windrow.run.spark.messages import AGED, CAME, COUNT, DONE, NOTED, PROBE, RESULT, STAGED, STORE, SUMMED, Message
 from windrow.run.spark.results import ResultFile, write_results
 from windrow.run.spark.sending import Sender, by_home
 from windrow.run.spark.wire import tally_bytes
@@ -214,18 +215,20 @@ def results_of(
 
 
 def delivered(job: Job, program: Program, attempt: tuple[int, str], blocks: Iterable[Partial]) -> list[Message]:
-    """Results, staged, and the message that makes them known."""
+    """Results, staged, and the message that makes them known; stale ones are held back, unless they repair."""
     mine, name = attempt
+    aged = FreshResults({} if job.pieces else limits_of(job.spec), job.now_us)
     schema = marked_schema(program.schema) if job.repairs else program.schema
     staged = write_results(
         job.output,
         f"results/{job.batch:09d}.{job.part}-{mine}-{job.run}-{name}",
         schema,
-        (_marked(job, batch) for block in blocks for batch in result_batches(program, block)),
+        (_marked(job, batch) for block in aged.of(blocks) for batch in result_batches(program, block)),
     )
+    told = [Message(mine, AGED, "", 0, _json(aged.to_values()))] if aged.limits_us else []
     if isinstance(staged, ResultFile):
-        return [Message(mine, STAGED, "", staged.rows, _json(staged.fields()))]
-    return [Message(mine, RESULT, "", len(staged), messages.table_bytes(staged))] if len(staged) else []
+        return [*told, Message(mine, STAGED, "", staged.rows, _json(staged.fields()))]
+    return [*told, Message(mine, RESULT, "", len(staged), messages.table_bytes(staged))] if len(staged) else told
 
 
 def _marked(job: Job, batch: pa.RecordBatch) -> pa.RecordBatch:
