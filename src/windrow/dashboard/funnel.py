@@ -190,8 +190,8 @@ def _conditions(number: int, order: Sequence[int], did: StepTotal, query: Asked)
         if place + 1 == len(order):
             yield Stage(name, did.matches, "pairs", number, conjunct)
         elif did.pairs and place < len(did.through):
-            share = did.through[place] / did.pairs
-            yield Stage(name, max(did.matches, share * did.searched), "pairs", number, conjunct, estimated=True)
+            about = min(did.candidates, did.through[place] / did.pairs * did.searched)
+            yield Stage(name, max(did.matches, about), "pairs", number, conjunct, estimated=True)
     if not order:
         yield Stage("no condition", did.matches, "pairs", number)
 

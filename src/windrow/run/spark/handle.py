@@ -124,6 +124,12 @@ class RunningJoin:
         recent = self.recent_progress()
         return recent[-1] if recent else None
 
+    def random_drop(self) -> tuple[float, float] | None:
+        """While work is left out: the recall of the last batches, and the one that dropping rows at random would have
+        at best for the same work, as the cost model has it. Else None.
+        """
+        return self._runner.steering.rival()
+
     def exception(self) -> WindrowError | None:
         """What ended the join, in one line; None if it runs or was stopped. Its cause is the error as it was raised."""
         failed = self.spark_query.exception()

@@ -22,6 +22,7 @@ from windrow.control.observation import Observation
 from windrow.control.recall import RecallMeter
 from windrow.plan.bins import Bins
 from windrow.plan.plan import Plan
+from windrow.plan.random_drop import keep_rates
 from windrow.plan.shedding import ALL, Shedding
 from windrow.plan.work import WorkCosts
 from windrow.query.spec import QuerySpec
@@ -97,6 +98,15 @@ class Steering:
         self.recall.observe(self.observation)
         if self.controller is not None:
             self.controller.observe(self.observation)
+
+    def rival(self) -> tuple[float, float] | None:
+        """While work is left out: the recall of the last batches, and the one that dropping rows at random would have
+        at best for the same work, as the cost model has it.
+        """
+        recall, work = self.recall.recent.recall.recall, self.shedding.work
+        if self.controller is None or self.controller.choice is None or work >= 1 or recall is None:
+            return None
+        return recall, keep_rates(self.controller.choice.statistics, work).recall
 
     def to_values(self) -> Any:
         """The state of controller and recall, as values that JSON knows; None where nothing is controlled."""
