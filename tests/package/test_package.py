@@ -71,7 +71,7 @@ def test_the_wheel_has_all_modules_and_the_type_marker(built: dict[str, Path]) -
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert (told["Name"], told["Version"]) == ("windrow", windrow.__version__)
-    assert {"bench", "docs"} <= set(told.get_all("Provides-Extra") or ())
+    assert {"bench", "dashboard", "docs"} <= set(told.get_all("Provides-Extra") or ())
     assert "Typing :: Typed" in (told.get_all("Classifier") or ())
 
 
