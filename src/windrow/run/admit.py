@@ -318,6 +318,9 @@ def conform(gate: Gate, table: pa.Table) -> pa.Table:
                 place=f"stream {gate.stream.name}",
                 hint="push all columns the query uses, or keeps",
             )
+        if table.schema.names.count(column.name) > 1:
+            hint = "give each column its own name"
+            raise InputError(f"column '{column.name}' appears twice", place=f"stream {gate.stream.name}", hint=hint)
         chunked = table.column(column.name)
         found = types.from_arrow(chunked.type)
         if found != column.type and found.kind is not Kind.NULL:
