@@ -97,6 +97,7 @@ def recorded(seed: int, folder: Path) -> None:
         rows = stream.read(stream.schema.names)
         replay = Replay({"one": (rows, stream.time, None)}, as_arrived=draw.random() < 0.5)
         assert sum(len(batch.tables["one"]) for batch in replay) == len(rows)
+        rows.validate(full=True)
     finally:
         path.unlink()
 

@@ -329,7 +329,12 @@ def conform(gate: Gate, table: pa.Table) -> pa.Table:
                 place=f"stream {gate.stream.name}",
                 hint="push the schema the query was made for",
             )
-        arrays.append(_delivered(chunked, column))
+        try:
+            arrays.append(_delivered(chunked, column))
+        except pa.ArrowInvalid as error:
+            told = str(error).partition("\n")[0]
+            message = f"column '{column.name}' holds what {column.type} cannot: {told}"
+            raise InputError(message, place=f"stream {gate.stream.name}", hint="correct or cast the values") from error
     return pa.table(arrays, names=[column.name for column in gate.columns])
 
 
