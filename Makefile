@@ -26,12 +26,13 @@ test-long: $(READY)  ## run the tests that take minutes: processes killed, clust
 test-faults: $(READY)  ## run the long tests of bad input and of things going wrong
 	@$(BIN)/pytest tests/faults -m long $(ARGS)
 
-check: $(READY)  ## formatting, lint, types, import layers, the repository itself
+check: $(READY)  ## formatting, lint, types, import layers, the repository itself, known weaknesses of packages
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/check_repository.py
+	@$(BIN)/python scripts/audit_dependencies.py
 
 demo: $(READY)  ## join three generated streams on Spark, with a live table
 	@$(BIN)/windrow demo $(ARGS)

@@ -13,6 +13,7 @@ from windrow.errors import PlanError
 from windrow.plan.bins import MOST_BINS
 
 POLICIES = ("auto", "harvest", "drop")
+MIXTURE = "mixture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class ControlSettings:
     sample: float = 0.1
     fixed: float | None = None
     policy: str = "auto"
-    optimiser: str = "mixture"
+    optimiser: str = MIXTURE
     bins: int = MOST_BINS
     behind: bool = False
     seed: int = 0
@@ -47,6 +48,7 @@ class ControlSettings:
         if self.policy not in POLICIES:
             raise PlanError(f"there is no shedding policy '{self.policy}'", hint=f"choose one of {', '.join(POLICIES)}")
         check_policy(self.memory_policy)
+        _check_optimiser(self.optimiser)
         if self.memory_bytes is not None and self.memory_bytes < 1:
             raise PlanError(f"windows cannot fit into {self.memory_bytes} bytes", hint="give a memory limit above 0")
         if not 0 <= self.sample < 1:
@@ -59,6 +61,16 @@ class ControlSettings:
         """Whether rows may be dropped before the join."""
         follows = self.fixed is None and self.memory_bytes is None
         return self.policy == "drop" or (self.policy == "auto" and follows)
+
+
+def _check_optimiser(name: str) -> None:
+    """Refuse an optimiser that there is not; they are loaded only if one of them is meant."""
+    if name != MIXTURE:
+        from windrow.plan.harvest import METHODS
+
+        if name not in METHODS:
+            hint = f"choose one of {', '.join((MIXTURE, *METHODS))}"
+            raise PlanError(f"there is no optimiser '{name}'", hint=hint)
 
 
 DEFAULT = ControlSettings()

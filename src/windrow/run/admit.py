@@ -318,6 +318,9 @@ def conform(gate: Gate, table: pa.Table) -> pa.Table:
                 place=f"stream {gate.stream.name}",
                 hint="push all columns the query uses, or keeps",
             )
+        if table.schema.names.count(column.name) > 1:
+            hint = "give each column its own name"
+            raise InputError(f"column '{column.name}' appears twice", place=f"stream {gate.stream.name}", hint=hint)
         chunked = table.column(column.name)
         found = types.from_arrow(chunked.type)
         if found != column.type and found.kind is not Kind.NULL:
@@ -326,7 +329,12 @@ def conform(gate: Gate, table: pa.Table) -> pa.Table:
                 place=f"stream {gate.stream.name}",
                 hint="push the schema the query was made for",
             )
-        arrays.append(_delivered(chunked, column))
+        try:
+            arrays.append(_delivered(chunked, column))
+        except pa.ArrowInvalid as error:
+            told = str(error).partition("\n")[0]
+            message = f"column '{column.name}' holds what {column.type} cannot: {told}"
+            raise InputError(message, place=f"stream {gate.stream.name}", hint="correct or cast the values") from error
     return pa.table(arrays, names=[column.name for column in gate.columns])
 
 

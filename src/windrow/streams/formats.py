@@ -53,6 +53,7 @@ def read_columns(path: Path, format_: Format, wanted: pa.Schema) -> pa.Table:
     """A file's rows with exactly the wanted columns, in that order and of those types."""
     with readable(path):
         table = format_.read(path, wanted).select(wanted.names)
+        table.validate(full=True)  # of a damaged file, what follows would read beyond its buffers
         return table if table.schema.types == wanted.types else table.cast(wanted)
 
 
@@ -67,7 +68,7 @@ def readable(path: Path) -> Iterator[None]:
         raise SourceError(f"'{path}' does not exist", hint="check the path") from error
     except PermissionError as error:
         raise SourceError(f"'{path}' may not be read", hint="check who may read the file and its folder") from error
-    except (OSError, EOFError, pa.ArrowException) as error:
+    except (OSError, EOFError, UnicodeDecodeError, pa.ArrowException) as error:
         hint = "the file is damaged, cut off or of another format than its extension says; write it again"
         raise SourceError(f"'{path}' cannot be read: {_first_sentence(error)}", hint=hint) from error
 
