@@ -16,18 +16,32 @@ import pyarrow as pa
 import windrow
 from benchmarks.measure import Row, in_child, main, smaller
 from windrow.control.controller import ControlSettings
-from windrow.control.recall import Recall
+from windrow.control.recall import Recall, RecallMeter
 from windrow.papers.grubjoin.scenario import Scenario
 from windrow.plan.order import plan_query
 from windrow.plan.shedding import Portion, Shedding, sampled
+from windrow.plan.work import REFERENCE
 from windrow.query.builder import Join
 from windrow.run.local import LocalJoin
+from windrow.run.simulate import Machine, simulate
 from windrow.store.operand import time_us
 
 DESCRIPTION = "Recall of throttled joins: how often its interval holds the truth, and how wide it is"
 THROTTLES = (0.5, 0.2, 0.05)
 SPAN_S, WINDOW_S, SHARE = 30, 10, 0.1
 CONFIDENT = 1.96
+METHOD, COMPARISON_S = "loop", 2.5e-7
+MACHINES = {
+    "comparisons are dear": Machine(
+        replace(
+            REFERENCE, steps={**REFERENCE.steps, METHOD: replace(REFERENCE.step(METHOD), per_candidate=COMPARISON_S)}
+        )
+    ),
+    "a compiled loop": Machine(),
+}
+"""The work of which a throttle is a share: as in GrubJoin's experiments (`windrow.papers.grubjoin.capacity`) nearly all
+comparisons, or by the built-in costs mostly matches, so that about the throttle's share of them can be found.
+"""
 QUANTITIES = {"n": "COUNT", "s": "SUM", "m": "AVG"}
 Tables = Mapping[str, pa.Table]
 
@@ -64,8 +78,9 @@ def measure(sizes: Sizes) -> list[Row]:
                 for quantity, runs in _harvested(tables, throttle, sizes).items():
                     name = f"m = {streams}, {kind}, z = {throttle:g}: {quantity}"
                     found += _rows(name, runs, with_width=quantity != QUANTITIES["m"])
-    for throttle in (0.3, 0.5):
-        found.append(_scenario_row(throttle, sizes))
+    for machine in MACHINES:
+        for throttle in (0.3, 0.5):
+            found.append(_scenario_row(machine, throttle, sizes))
     return found
 
 
@@ -189,21 +204,23 @@ def _rows(name: str, runs: Sequence[Told], *, with_width: bool = True) -> list[R
     return [covered, width] if with_width else [covered]
 
 
-def _scenario_row(throttle: float, sizes: Sizes) -> Row:
-    """GrubJoin's nonaligned streams, under control: a run of a minute in batches of a second."""
+def _scenario_row(machine: str, throttle: float, sizes: Sizes) -> Row:
+    """GrubJoin's nonaligned streams, under control: a run of a minute in batches of a second, on a virtual clock."""
     scenario = Scenario(rate_hz=sizes.rate_hz)
     tables = scenario.tables(seed=1)
     query = windrow.sql(scenario.query(), streams=tables)
-    sources = {stream.source: stream.name for stream in query.spec().streams}
-    named = {sources[source]: table for source, table in tables.items()}
-
-    def join(seed: int) -> LocalJoin:
+    exact = simulate(query, tables, MACHINES[machine], methods=(METHOD,)).results
+    runs = []
+    for seed in range(sizes.scenario_runs):
         control = ControlSettings(fixed=throttle, sample=scenario.shredded, seed=seed)
-        return windrow.local(query, control=control, methods=("loop",))
-
-    judged = Judged.of(_told(query, join, named, round(scenario.run_s), sizes.scenario_runs)["recall"])
+        meter = RecallMeter()
+        for step in simulate(query, tables, MACHINES[machine], control=control, methods=(METHOD,)).steps:
+            meter.observe(step.observation)
+        told = meter.whole
+        runs.append(Told(told.emitted / exact, told.recall, told.low, told.high))
+    judged = Judged.of(runs)
     return smaller(
-        f"GrubJoin's streams, z = {throttle:g}: half-width",
+        f"GrubJoin's streams, {machine}, z = {throttle:g}: half-width",
         ours=100 * judged.half_width * judged.true,
         peer=None,
         unit="%",

@@ -12,6 +12,7 @@ import pytest
 
 import benchmarks
 from benchmarks import (
+    bench_bookkeeping,
     bench_cold,
     bench_cosine,
     bench_directions,
@@ -54,10 +55,11 @@ SIZES: dict[str, tuple[Any, int]] = {
         ),
         2,
     ),
-    "recall": (bench_recall.Sizes(2, {2: 700, 3: 260}, batches=2, scenario_runs=1, rate_hz=3), 86),
+    "recall": (bench_recall.Sizes(2, {2: 700, 3: 260}, batches=2, scenario_runs=1, rate_hz=3), 88),
     "shedding": (bench_shedding.Sizes((TWO,), (), 1), 2),
     "regulation": (bench_regulation.Sizes(bench_regulation.CONDITIONS[:1], 1, (0.3,), run_s=10, warm_up_s=3), 1),
     "recorded_shedding": (bench_recorded_shedding.Sizes((), thinner=1, seeds=1), 0),
+    "bookkeeping": (bench_bookkeeping.Sizes(("equality", "three streams"), share=0.01, intervals=1), 2),
     "trees": (bench_trees.Sizes((bench_trees.HALF_WAY,), seeds=1, duration_s=14, warm_s=8), 4),
     "cold": (bench_cold.Sizes(("equality",), 1), 1),
 }

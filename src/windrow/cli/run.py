@@ -275,20 +275,21 @@ def _summary(facts: dict[str, Any]) -> str:
     faults = facts.get("faults")
     ill = f" {faults:,} values overflowed or were divided by zero and count as NULL." if faults else ""
     shed = (
-        _left_out(facts.get("throttle"), facts.get("recall"))
+        _left_out(facts.get("throttle"), facts.get("recall"), facts["unjoined"]["dropped"])
         + _repaired(facts.get("repair"))
         + _stale(facts.get("freshness"))
     )
     return f"{done}{memory}{shed}. Results are in {facts['out']}.{ill}{_let_go(facts.get('memory'))}"
 
 
-def _left_out(throttle: float | None, recall: dict[str, Any] | None) -> str:
-    """What a throttle cost."""
+def _left_out(throttle: float | None, recall: dict[str, Any] | None, dropped: int) -> str:
+    """What a throttle cost; rows that were dropped before they were joined are beside it."""
+    beside = f"; {dropped:,} rows were dropped before they were joined" if dropped else ""
     if throttle is None or recall is None:
-        return ""
+        return beside
     from windrow.control.recall import Recall
 
-    return f"; {throttle:.0%} of the full work was done at the end, recall {Recall(**recall)}"
+    return f"; {throttle:.0%} of the full work was done at the end, recall {Recall(**recall)}{beside}"
 
 
 def _repaired(repair: dict[str, Any] | None) -> str:

@@ -28,7 +28,7 @@ from windrow.control.recall import RecallMeter
 from windrow.plan.order import plan_query
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.checkpoint import find_checkpoint
-from windrow.run.spark.keeping import let_go_of, memory_of
+from windrow.run.spark.keeping import let_go_of, memory_of, unjoined_of
 from windrow.run.spark.listener import ProgressBridge
 from windrow.run.spark.owed import repair_of
 from windrow.run.spark.replayed import aside_of, results_of, start_recorded
@@ -136,12 +136,18 @@ def _recordings(asked: Asked) -> Recordings:
 
 
 def _left_out(controller: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the last commit says of what was left out: the throttle of late, and the recall of the whole run."""
+    """What the last commit says of what was left out: the throttle of late, the recall of the whole run and of the last
+    batches.
+    """
     if controller is None:
-        return {"throttle": None, "recall": None}
+        return {"throttle": None, "recall": None, "recent": None}
     meter = RecallMeter()
     meter.restore(controller["recall"])
-    return {"throttle": controller["throttle"], "recall": meter.whole.to_values()}
+    return {
+        "throttle": controller["throttle"],
+        "recall": meter.whole.to_values(),
+        "recent": meter.recent.to_values(),
+    }
 
 
 def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> dict[str, Any]:
@@ -160,6 +166,7 @@ def _facts(asked: Asked, commit: Commit | None, seconds: float, master: str) -> 
         "results": 0 if commit is None else commit.results,
         **_left_out(None if commit is None else commit.controller),
         "repair": None if repair is None else asdict(repair),
+        "unjoined": unjoined_of(commit).to_values(),
         "memory": None if commit is None else memory_of(commit),
         "freshness": None if commit is None else commit.freshness,
         "seconds": round(seconds, 3),

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +67,10 @@ CANDIDATES_A_PROBE, CANDIDATES_A_RESULT = 10.0, 1.0
 
 ANY = "*"
 """Stands for all drivers, and for all streams."""
+
+
+UPPER = np.triu_indices(3)
+"""The upper triangle of a fit's sums."""
 
 
 class Key(NamedTuple):
@@ -114,10 +118,10 @@ class StepFit:
         ratio = tally.seconds / max(expected * scale_s, LEAST_UNIT_S)
         if changed and not 1 / FAR_OFF < ratio < FAR_OFF:
             factor = tally.seconds / float(predicted.sum())
-            return StepFit(anchor=tuple(factor * part for part in astuple(guess)))
+            return StepFit(anchor=tuple(factor * part for part in _parts(guess)))
         heard = error if changed else min(limit, max(-limit, error))
         weight = FORGETTING * (CHANGE_KEEPS if changed else 1.0)
-        gram = weight * np.array(self.gram) + np.outer(row, row)[np.triu_indices(3)]
+        gram = weight * np.array(self.gram) + np.outer(row, row)[UPPER]
         moments = weight * np.array(self.moments) + row * (expected + heard * (expected + blur))
         usual = self.usual + LEARNING_USUAL * (1.25 * min(limit, abs(error)) - self.usual)
         learned = StepFit(
@@ -150,14 +154,14 @@ class StepFit:
         return self.surprises + side if self.surprises * side > 0 else side
 
     def _factors(self, guess: StepCost) -> Floats:
-        return np.array(self.factors) if self.factors else np.array(astuple(guess)) / _units(guess)
+        return np.array(self.factors) if self.factors else np.array(_parts(guess)) / _units(guess)
 
     def _solved(self, guess: StepCost) -> Floats:
         """The factors q >= 0, and g, at which  |rows q - times|² + c |q - g q0|² + d (g - 1)²  is least."""
         gram = np.zeros((3, 3))
-        gram[np.triu_indices(3)] = self.gram
+        gram[UPPER] = self.gram
         gram = gram + np.triu(gram, 1).T
-        guessed = np.array(astuple(guess)) / _units(guess)
+        guessed = np.array(_parts(guess)) / _units(guess)
         matrix = np.zeros((4, 4))
         matrix[:3, :3] = gram + TO_COMMON * np.eye(3)
         matrix[:3, 3] = matrix[3, :3] = -TO_COMMON * guessed
@@ -166,9 +170,13 @@ class StepFit:
         return nonnegative(matrix, right)[:3]
 
 
+def _parts(cost: StepCost) -> tuple[float, float, float]:
+    return cost.per_probe, cost.per_candidate, cost.per_result
+
+
 def _units(guess: StepCost) -> Floats:
     unit = max(guess.per_candidate, LEAST_UNIT_S)
-    return np.maximum(astuple(guess), (CANDIDATES_A_PROBE * unit, unit, CANDIDATES_A_RESULT * unit))
+    return np.maximum(_parts(guess), (CANDIDATES_A_PROBE * unit, unit, CANDIDATES_A_RESULT * unit))
 
 
 @dataclass(frozen=True)
@@ -199,8 +207,9 @@ class CostFit:
                 for (stream, method), step in zip(self.paths[path], tally.steps, strict=False):
                     guess, common = self.costs.step(method), Key(ANY, ANY, method)
                     own = Key(driver_of(path), stream, method)
-                    new = StepFit(anchor=astuple(fits[common].cost(guess))) if common in fits else StepFit()
-                    fits[own] = fits.get(own, new).observe(guess, step)
+                    if own not in fits:
+                        fits[own] = StepFit(anchor=_parts(fits[common].cost(guess))) if common in fits else StepFit()
+                    fits[own] = fits[own].observe(guess, step)
                     fits[common] = fits.get(common, StepFit()).observe(guess, step)
         return replace(self, fits=fits)
 

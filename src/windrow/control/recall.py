@@ -155,6 +155,10 @@ class Recent:
     batches: int
     span_s: float
 
+    def to_values(self) -> dict[str, Any]:
+        """As values that JSON knows."""
+        return {**self.recall.to_values(), "batches": self.batches, "span_s": self.span_s}
+
 
 class RecallMeter:
     """Follows the recall of a run, batch by batch."""

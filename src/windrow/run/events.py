@@ -8,14 +8,15 @@ those ending in `_us` microseconds of event time since 1970, `bytes` are bytes.
     batch, now_s, span_s, busy_s     its number, the clock it began at, seconds since the one before, seconds it took
     written_s, last                  the time of day it was written at; whether the input ends with it
     durations_s                      of `busy_s`, by phase
-    streams                          of each: rows, late, bad, ahead, filtered, dropped so far; stored, stored_bytes,
-                                     newest_us, watermark_us, rows_per_s
+    streams                          of each: rows, late, bad, ahead, filtered, dropped, let_go so far; stored,
+                                     stored_bytes, newest_us, watermark_us, rows_per_s
     slices                           of each, where windows are sliced: slice and bytes, the largest `MOST_SLICES`
     results, merged                  results found, rows copied into merged segments
     kept                             what of the windows stays in memory (`windrow.plan.kept`); empty: everything
     repaired                         what it made up for besides: pieces, their results, the seconds they took
     ledger                           what waits to be made up for, what was, what was forgotten; None if nothing is
     recall                           what was delivered of all results (`windrow.control.recall`), `whole` and `recent`
+    unjoined                         rows so far that recall does not count (`windrow.run.unjoined`)
     shedding                         what was left out (`windrow.plan.shedding`); `throttle` is its share of the work
     work                             what probing did, path by path (`windrow.control.observation.Joined`)
     freshness                        how promises were kept so far (`windrow.run.freshness`); None where there are none
@@ -49,6 +50,7 @@ from windrow.query.spec import UNBOUNDED, QuerySpec
 from windrow.run.admit import NEVER_US, Gate
 from windrow.run.freshness import FreshnessReport
 from windrow.run.totals import totals_after
+from windrow.run.unjoined import Unjoined
 from windrow.store.storage import Storage
 
 FORMAT_VERSION = 2
@@ -62,7 +64,8 @@ Event = dict[str, Any]
 @dataclass(frozen=True)
 class Scene:
     """The join around a batch, as its event tells it; `bins` are the lag bins of each path, `slices` the bytes of each
-    stream's window by slice.
+    stream's window by slice. So far `overflowed` rows of each stream found no room in its buffer, and a memory limit
+    let others go, with about `lost_results`.
     """
 
     spec: QuerySpec
@@ -75,6 +78,15 @@ class Scene:
     slices: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     last: bool = False
     freshness: FreshnessReport | None = None
+    overflowed: Mapping[str, int] = field(default_factory=dict)
+    let_go: Mapping[str, int] = field(default_factory=dict)
+    lost_results: float = 0.0
+
+    @property
+    def unjoined(self) -> Unjoined:
+        """The rows so far that recall does not count."""
+        counts = (vars(gate.counts) for gate in self.gates.values())
+        return Unjoined.of(counts, sum(self.overflowed.values()), sum(self.let_go.values()), self.lost_results)
 
 
 def event_of(done: Observation, plan: Plan, scene: Scene) -> Event:
@@ -82,6 +94,8 @@ def event_of(done: Observation, plan: Plan, scene: Scene) -> Event:
     streams = {
         name: {
             **vars(scene.gates[name].counts),
+            "dropped": scene.gates[name].counts.dropped + scene.overflowed.get(name, 0),
+            "let_go": scene.let_go.get(name, 0),
             "stored": arrival.stored,
             "stored_bytes": arrival.stored_bytes,
             "newest_us": _known(scene.gates[name].newest_us),
@@ -90,7 +104,6 @@ def event_of(done: Observation, plan: Plan, scene: Scene) -> Event:
         }
         for name, arrival in done.arrivals.items()
     }
-    recent = scene.recall.recent
     return {
         "version": FORMAT_VERSION,
         "batch": done.batch,
@@ -107,8 +120,9 @@ def event_of(done: Observation, plan: Plan, scene: Scene) -> Event:
         "ledger": None if scene.ledger is None else _ledger(scene.ledger),
         "recall": {
             "whole": scene.recall.whole.to_values(),
-            "recent": {**recent.recall.to_values(), "batches": recent.batches, "span_s": recent.span_s},
+            "recent": scene.recall.recent.to_values(),
         },
+        "unjoined": scene.unjoined.to_values(),
         "throttle": plan.shedding.work,
         "shedding": plan.shedding.to_values(),
         "work": done.joined.to_values(),

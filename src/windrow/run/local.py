@@ -61,6 +61,7 @@ from windrow.run.spill import Spill
 from windrow.run.summing import Summing
 from windrow.run.tally import Tallying
 from windrow.run.tree import Tree, allowances_of, bound_to_mway, check_free
+from windrow.run.unjoined import beside
 from windrow.run.warm import warm
 from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
@@ -403,11 +404,10 @@ class LocalJoin:
             decider.observe(self.observation)
         if self._events is not None:
             ledger = None if self.backlog is None else self.backlog.ledger
-            took, bins = {"join": busy_s}, self._bins()
-            around = Scene(self.spec, self.entry.gates, self.recall, took, bins, self.controller, ledger)
+            known = (self.entry.gates, self.recall, {"join": busy_s}, self._bins(), self.controller, ledger)
             promised = None if self.freshness is None else self.freshness.report()
-            scene = replace(around, last=batch.last, freshness=promised)
-            self._events.write(event_of(self.observation, self.plan, scene))
+            rest = {**beside(self._buffers, self.stores, self._lost), "last": batch.last, "freshness": promised}
+            self._events.write(event_of(self.observation, self.plan, Scene(self.spec, *known, **rest)))
         if self.switching is not None:
             self.switching = self.switching.observe(self.observation, self.plan)
             if (self._batches + 1) % EVERY == 0:

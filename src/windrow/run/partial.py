@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -112,11 +112,13 @@ class Times:
 
 @dataclass
 class Partial:
-    """Rows of partial results. Their times are computed when asked for: who delivers results mostly does not."""
+    """Rows of partial results. Their times are computed when asked for, of some rows or of all (None): who delivers
+    results mostly does not, who takes notes on them looks at a few.
+    """
 
     views: Mapping[str, View]
     handles: Mapping[str, Array]
-    times_of: Callable[[], Times]
+    times_of: Callable[[Array | None], Times]
     whole: Segment | None = None
     _found: dict[Expression, Operand] = field(default_factory=dict)
 
@@ -125,7 +127,10 @@ class Partial:
 
     @cached_property
     def times(self) -> Times:
-        return self.times_of()
+        return self.times_of(None)
+
+    def _times_at(self, rows: Array) -> Times:
+        return self.times.pick(rows) if "times" in self.__dict__ else self.times_of(rows)
 
     @property
     def turn_us(self) -> Array:
@@ -206,7 +211,7 @@ class Partial:
     def pick(self, rows: Array) -> Partial:
         """Some of the rows."""
         handles = {name: handles[rows] for name, handles in self.handles.items()}
-        return Partial(self.views, handles, lambda: self.times.pick(rows))
+        return Partial(self.views, handles, lambda some: self._times_at(rows if some is None else rows[some]))
 
     def extend(
         self, view: View, probes: Array, handles: Array, times_us: Array, clocks: Mapping[str, Array]
@@ -214,8 +219,14 @@ class Partial:
         """The rows `probes`, each with one more member."""
         members = {member: held[probes] for member, held in self.handles.items()}
         members[view.stream.name] = handles
-        ended = partial(view.ends, handles, times_us, clocks)
-        return Partial(self.views, members, lambda: self.times.extend(probes, times_us, clocks, ended()))
+
+        def times_of(rows: Array | None) -> Times:
+            if rows is None:
+                return self.times.extend(probes, times_us, clocks, view.ends(handles, times_us, clocks))
+            some_us, some = times_us[rows], {clock: held[rows] for clock, held in clocks.items()}
+            return self.times.extend(probes[rows], some_us, some, view.ends(handles[rows], some_us, some))
+
+        return Partial(self.views, members, times_of)
 
 
 def is_event_time(leaf: Expression, stream: str) -> bool:
@@ -252,7 +263,7 @@ def first_partial(views: Mapping[str, View], name: str, segment: Segment) -> Par
     """The new rows of a driver, as partial results of one member."""
     handles = handles_of(len(views[name].stored), np.arange(len(segment)))
     times = _times_of_one(views[name], handles, segment.time_us, segment.clocks)
-    return Partial(views, {name: handles}, lambda: times, whole=segment)
+    return Partial(views, {name: handles}, known(times), whole=segment)
 
 
 def stored_partial(views: Mapping[str, View], name: str, handles: Array) -> Partial:
@@ -261,7 +272,12 @@ def stored_partial(views: Mapping[str, View], name: str, handles: Array) -> Part
     time_us = gather([segment.time_us for segment in segments], handles)
     clocks = {clock: gather([segment.clocks[clock] for segment in segments], handles) for clock in segments[0].clocks}
     times = _times_of_one(views[name], handles, time_us, clocks)
-    return Partial(views, {name: handles}, lambda: times)
+    return Partial(views, {name: handles}, known(times))
+
+
+def known(times: Times) -> Callable[[Array | None], Times]:
+    """Times that are there already, as a partial result has them."""
+    return lambda rows: times if rows is None else times.pick(rows)
 
 
 def _times_of_one(view: View, handles: Array, time_us: Array, clocks: Mapping[str, Array]) -> Times:

@@ -3,8 +3,8 @@
 Times are seconds of the process' clock, sizes bytes. `steps` says for each driver what its path searches by, and the
 pairs it looked at. `busy_share` is the part of the batches' own time, from the first batch to the last, that joining
 took: in a replay, of the time that was recorded. Where it is small, the processor may sleep between batches. `recall`
-is the share of results that was delivered, in the whole run, `recent` in its last batches; rows that reached no window
-are not in it: `late`, `bad`, `too_far_ahead`, and those `dropped` for lack of time or room.
+is the share of results that was delivered, in the whole run, `recent` in its last batches; `unjoined` counts the rows
+that are not in it, because they reached no window or not for all of their time (`windrow.run.unjoined`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from windrow.run.history import Moment
 from windrow.run.keeper import Keeper
 from windrow.run.program import Program
 from windrow.run.tree import NodeReport
+from windrow.run.unjoined import Unjoined
 from windrow.store.window import Store
 
 
@@ -132,9 +133,13 @@ class Report:
     nodes: dict[str, NodeReport] = field(default_factory=dict)
 
     @property
-    def unseen(self) -> int:
-        """Rows that reached no window, so that nobody knows what they would have found."""
-        return sum(s.late + s.bad + s.too_far_ahead + s.dropped for s in self.streams.values())
+    def unjoined(self) -> Unjoined:
+        """The rows that recall does not count."""
+        late, bad, ahead, dropped, let_go = (
+            sum(getattr(stream, name) for stream in self.streams.values())
+            for name in ("late", "bad", "too_far_ahead", "dropped", "let_go")
+        )
+        return Unjoined(late, bad, ahead, dropped, let_go, 0.0 if self.memory is None else self.memory.lost_results)
 
     def with_recall(self, meter: RecallMeter, overflowed: Mapping[str, int]) -> Report:
         """The report with what a meter says, and rows that found no room before they reached the join."""
@@ -143,7 +148,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, without the history."""
-        return {name: value for name, value in asdict(replace(self, history=())).items() if name != "history"}
+        values = {name: value for name, value in asdict(replace(self, history=())).items() if name != "history"}
+        return {**values, "unjoined": self.unjoined.to_values()}
 
     def plot(self) -> Any:
         """The run's last batches as a Plotly figure: rows, results, how busy it was, what the windows held."""
@@ -175,10 +181,10 @@ class Report:
             done += f", {self.freshness.suppressed:,} suppressed as stale"
         if self.spilled_bytes:
             done += f", {self.spilled_bytes / 1e6:,.1f} MB of results spilled"
-        if self.recall is None or self.recall.is_exact:
-            return done
-        beside = f"; {self.unseen:,} rows were not joined at all" if self.unseen else ""
-        return f"{done}, recall {self.recall}{beside}"
+        unjoined = self.unjoined
+        shed = "" if self.recall is None or self.recall.is_exact else f", recall {self.recall}"
+        beside = f"; not counting {unjoined}" if shed or unjoined.dropped or unjoined.let_go else ""
+        return f"{done}{shed}{beside}" if unjoined.rows else f"{done}{shed}"
 
 
 def make_report(program: Program, gates: Mapping[str, Gate], stores: Mapping[str, Store], done: Done) -> Report:

@@ -22,9 +22,10 @@ from tests.run.spark.played import Played, PlayedSpark, Rows, Way
 from windrow.control.controller import ControlSettings
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.query.builder import Join
+from windrow.run.events import read_events
 from windrow.run.keeper import drawn, own_clock, with_memory
 from windrow.run.options import settings_of
-from windrow.run.spark.keeping import bytes_of, memory_of
+from windrow.run.spark.keeping import bytes_of, memory_of, unjoined_of
 from windrow.run.spark.segments import read_with_indexes
 from windrow.run.spark.thinning import Thinning, range_of
 
@@ -151,6 +152,11 @@ def test_the_limit_holds_after_every_commit_and_nothing_else_is_found(kind: str,
     assert played.state.results == total(found)
     memory = told(played)
     assert (memory["limit_bytes"], memory["largest_bytes"], memory["held_bytes"]) == (limit, max(held), held[-1])
+    *_, event = read_events(played.storage)
+    unjoined = unjoined_of(played.state)
+    assert event["unjoined"] == unjoined.to_values()
+    assert (unjoined.let_go, unjoined.lost_results) == (memory["let_go"], memory["lost_results"])
+    assert unjoined.let_go == sum(stream["let_go"] for stream in event["streams"].values()) > 0
     assert (memory["crowded"], memory["let_go"]) == (0, sum(let_go(played).values()))
     assert sum(batch["let_go"] for batch in played.runner.progress) == memory["let_go"] > 0
     for name, count in stored(played).items():

@@ -27,7 +27,7 @@ from windrow.plan.shuffle import slices_lines
 from windrow.plan.telling import method_lines, query_lines, tree_lines
 from windrow.run.admit import NEVER_US
 from windrow.run.spark.failures import brief
-from windrow.run.spark.keeping import let_go_of, memory_of
+from windrow.run.spark.keeping import let_go_of, memory_of, unjoined_of
 from windrow.run.spark.query import BatchRunner
 from windrow.run.spark.state import Commit
 from windrow.run.spark.turnstile import Turnstile
@@ -74,7 +74,8 @@ class RunningJoin:
         """Where the join stands: the last batch, results so far, what became of each stream's rows, what is stored.
 
         `throttle` is the share of the full work that is done, `recall` how much of all results that gave so far with a
-        95 % interval (`windrow.control.recall`), `repair` what became of the rest where it comes later
+        95 % interval (`windrow.control.recall`), `recent` the same of the last batches, `unjoined` the rows that are
+        not in it (`windrow.run.unjoined`), `repair` what became of the rest where it comes later
         (`windrow.run.backlog`), `memory` how a limit was kept (None: there is none), `freshness` how promises were
         (`windrow.run.freshness`), `held_back_by` the stream with the lowest watermark: no window lets go of rows that
         it may still meet.
@@ -95,6 +96,8 @@ class RunningJoin:
                 "results": 0 if state is None else state.results,
                 "throttle": self._runner.steering.shedding.work,
                 "recall": self._runner.steering.recall.whole.to_values(),
+                "recent": self._runner.steering.recall.recent.to_values(),
+                "unjoined": unjoined_of(state).to_values(),
                 "results_per_s": rate(progress, lambda batch: batch["results"]),
                 "streams": {
                     name: {

@@ -32,6 +32,7 @@ from windrow.run.spark.state import Commit, Live, each_file
 from windrow.run.spark.thinning import Ends, Thinning, range_of
 from windrow.run.spark.told import Told
 from windrow.run.spark.upkeep import LIMITED_SHARE, Kept, Merges, merges_of
+from windrow.run.unjoined import Unjoined
 from windrow.store.files import SegmentFile
 from windrow.store.operand import Array
 from windrow.store.profile import Floats, Profile, Profiles
@@ -211,6 +212,11 @@ class Keeping:
     def let_go(self) -> int:
         """Rows let go so far."""
         return sum(stored.let_go for stored in self.stored.values())
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """What an event tells of it beside recall, by the fields of `windrow.run.events.Scene`."""
+        return {"let_go": {name: stored.let_go for name, stored in self.stored.items()}, "lost_results": self.lost}
 
     @property
     def spans(self) -> tuple[KeptSpan, ...]:
@@ -403,6 +409,15 @@ def memory_of(commit: Commit) -> dict[str, Any] | None:
 def let_go_of(commit: Commit | None, stream: str) -> int:
     """Rows of a stream that were let go for memory."""
     return 0 if commit is None or commit.memory is None else int(commit.memory["streams"][stream]["let_go"])
+
+
+def unjoined_of(commit: Commit | None) -> Unjoined:
+    """The rows so far that recall does not count."""
+    if commit is None:
+        return Unjoined()
+    memory = memory_of(commit) or {"let_go": 0, "lost_results": 0.0}
+    counts = (gate.counts for gate in commit.gates.values())
+    return Unjoined.of(counts, let_go=memory["let_go"], lost_results=memory["lost_results"])
 
 
 def bytes_of(live: Live) -> int:

@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from windrow.probe.gather import gather, handles_of
 from windrow.query.expression import Column
-from windrow.run.partial import Partial, Times, View
+from windrow.run.partial import Partial, Times, View, known
 from windrow.run.program import Program
 from windrow.store.codec import from_batch, to_batch
 from windrow.store.operand import Array, from_arrow
@@ -118,7 +118,7 @@ def bytes_partial(data: bytes | pa.Buffer, program: Program, views: Mapping[str,
         {name[7:]: array for name, array in arrays.items() if name.startswith("newest ")},
         {name[5:]: array for name, array in arrays.items() if name.startswith("dies ")},
     )
-    return Partial(seen, handles, lambda: times)
+    return Partial(seen, handles, known(times))
 
 
 def _next_batch(source: pa.BufferReader) -> pa.RecordBatch:

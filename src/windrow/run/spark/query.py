@@ -410,7 +410,8 @@ class BatchRunner:
             ledger = None if self.repairing is None else self.repairing.ledger
             slices, kept_to = bytes_by_slice(live), None if self.promises is None else self.promises.report()
             around = Scene(self.setting.spec, entry.gates, *held, ledger, slices, last)
-            scene = replace(around, freshness=kept_to)
+            beside = {} if self.keeping is None else self.keeping.beside
+            scene = replace(around, freshness=kept_to, **beside)
             self.events.write(event_of(self.steering.observation, plan, scene))
 
     def _commit(self, batch: int, plan: Mapping[str, Any], entry: Entry, live: Live, told: Told) -> None:
