@@ -396,7 +396,7 @@ class LocalJoin:
             took_s = 0.0 if self._is_told and self._charge is None else self.observation.busy_s
             newest_us = max(gate.newest_us for gate in self.entry.gates.values())
             self.freshness.observe(self._batches, now_s, took_s, newest_us, batch.delivered)
-        self.history.add(self.observation, self.plan.shedding.throttle)
+        self.history.add(self.observation, self.plan.shedding.work)
         if not batch.last:
             self._clocked = self._clocked.after(span_s, self.observation.busy_s)
         decider = self.controller or self.allowances
