@@ -17,7 +17,7 @@ import pytest
 import windrow
 from tests.oracle.duck import rows_of
 from tests.run.spark.played import Played, Way
-from tests.run.spark.test_worker import batches_of, in_process, joined
+from tests.run.spark.test_worker import batches_of, joined
 from windrow.errors import FunctionError, QueryError
 from windrow.query.spec import Mode
 
@@ -116,8 +116,11 @@ def near(x: float, y: float) -> bool:
     return abs(x - y) <= 0.5 if Trouble.way is None else Trouble.way(x, y)
 
 
-@pytest.mark.parametrize("hops", [True, False])
-@pytest.mark.parametrize("way", [hung, lambda x, y: 1 // 0, lambda x, y: [1]], ids=["hangs", "raises", "a list"])
+@pytest.mark.parametrize(
+    ("way", "hops"),
+    [(hung, True), (lambda x, y: 1 // 0, False), (lambda x, y: [1], False)],
+    ids=["hangs", "raises", "a list"],
+)
 def test_a_batch_runs_again_once_the_function_is_mended(
     way: Callable[..., bool], hops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,9 +130,15 @@ def test_a_batch_runs_again_once_the_function_is_mended(
     sources = joined(text.replace("near(a.f64, b.f64)", "a.f64 < b.f64")).sources
     declared = windrow.function(returns="BOOLEAN", mode="pair", limit_s=LIMIT_S)(near)
     query = windrow.sql(text, sources, time=dict.fromkeys(sources, "ts"), functions=(declared,))
-    expected, _ = in_process(query)
+    batches = batches_of(query.sources, rows=8)[:4]
+    with windrow.local(query) as join:
+        expected = []
+        for tables in batches:
+            for name, table in tables.items():
+                join.push(name, table)
+            expected.append(rows_of(join.step(now_s=0)))
     played = Played(query, tmp_path, Way(2, hops=hops))
-    for batch, tables in enumerate(batches_of(query.sources)[:4]):
+    for batch, tables in enumerate(batches):
         if batch == 2:
             monkeypatch.setattr(Trouble, "way", staticmethod(way))
             with pytest.raises(FunctionError, match="user function 'near' "):
@@ -138,4 +147,4 @@ def test_a_batch_runs_again_once_the_function_is_mended(
             monkeypatch.setattr(Trouble, "way", None)
             played.restart()
         assert played.run(batch, tables) == expected[batch]
-    assert sum(rows.total() for rows in expected[2:4]) > 10
+    assert sum(rows.total() for rows in expected[2:]) > 2
