@@ -44,7 +44,9 @@ class Unjoined:
     ) -> Unjoined:
         """From the counts of all entrances, rows that found no room before these, and what a memory limit cost."""
         held = tuple(counts)
-        late, bad, ahead, dropped = (sum(each[name] for each in held) for name in ("late", "bad", "ahead", "dropped"))
+        late, bad, ahead, dropped = (
+            sum(each.get(name, 0) for each in held) for name in ("late", "bad", "ahead", "dropped")
+        )
         return Unjoined(late, bad, ahead, dropped + overflowed, let_go, round(lost_results, 1))
 
     @property

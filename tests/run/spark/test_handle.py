@@ -36,6 +36,7 @@ class Batches:
         self.during = during
         self.last: Any = None
         self.steering = SimpleNamespace(shedding=ALL, recall=RecallMeter())
+        self.repairing = None
         self.progress: deque[dict[str, Any]] = deque(maxlen=100)
         self.begun: list[int] = []
         self.done: list[int] = []
