@@ -32,6 +32,7 @@ def test_what_steps_found_is_known_of_the_next_batch(policy: str, tmp_path: Any)
     for batch, rows in enumerate(pushed):
         known.append(played.runner.steering.prospects)
         played.run(batch, rows)
+    assert (played.runner.steering.clocked.busy_share or 0) > 0
     if policy == "timestamp":
         assert known == [None] * 5
         return

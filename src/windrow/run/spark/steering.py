@@ -30,6 +30,7 @@ from windrow.plan.turns import Prospects
 from windrow.plan.work import WorkCosts
 from windrow.query.spec import QuerySpec
 from windrow.run.events import told_bins
+from windrow.run.report import Clocked
 
 GAPS = 20
 """Between how many batches it is looked for the shortest gap, which is what Spark needs for itself."""
@@ -60,6 +61,7 @@ class Steering:
         self.foresight = Foresight.of(costs, plan) if plan.policy in AUTO.values() else None
         self.observation: Observation | None = None
         self.recall = RecallMeter()
+        self.clocked = Clocked()
         self._told_bins = told_bins(spec, plan)
         self._pace = pace
         self._stopwatch = stopwatch
@@ -106,6 +108,7 @@ class Steering:
         took = replace(done, busy_s=done.busy_s + self._commit_s + min(self._gaps_s, default=0.0))
         self.observation = took.slowed(self._pace, self._pace / max(1.0, parallel))
         self.recall.observe(self.observation)
+        self.clocked = self.clocked.after(self.observation.span_s, self.observation.busy_s)
         if self.foresight is not None:
             self.foresight = self.foresight.observe(self.observation)
         if self.controller is not None:
