@@ -54,7 +54,7 @@ class Adapting:
     def after(self, observation: Observation, plan: Plan) -> Plan:
         """The plan to go on with: the same one, unless other methods pay."""
         done = observation.batch + 1
-        if done > LEARNING and done % EVERY and observation.busy_s < LONG_S:
+        if plan.is_tree or (done > LEARNING and done % EVERY and observation.busy_s < LONG_S):
             return plan
         self.switching = self.switching.observe(observation, plan)
         if done not in EARLY and done % EVERY:
