@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from windrow.plan.drivers import Load, Order, order_of_drivers
-from windrow.plan.turns import Prospects
 from windrow.query.spec import QuerySpec
 from windrow.run.spark.setting import Setting
 from windrow.run.spark.state import Commit
+from windrow.run.spark.steering import Steering
 
 
 def order_of(
@@ -19,7 +19,7 @@ def order_of(
     last: Commit,
     rows: Mapping[str, int],
     batch: int,
-    prospects: Prospects | None = None,
+    steering: Steering,
 ) -> Order | None:
     """The order in which the buffers of a batch drive, by what came, what the last commit says is stored, and what is
     expected of the steps.
@@ -35,7 +35,7 @@ def order_of(
         )
         for name in names
     }
-    return order_of_drivers(policy, loads, last.results, batch, prospects)
+    return order_of_drivers(policy, loads, last.results, batch, steering.prospects)
 
 
 def cuts_of(setting: Setting, frame: DataFrame, rows: int) -> tuple[int, ...]:
