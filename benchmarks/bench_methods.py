@@ -28,6 +28,7 @@ FIXED = {
 }  # fmt: skip
 """By which method the window of a is searched, and that of b."""
 ASYMMETRIC = ("HN", "NH")
+OURS = "ours"
 MEAN_GOAL, WORST_GOAL = 1.15, 1.5
 FILLING, SETTLING = 16, 16
 WINDOW_S = 1000
@@ -54,7 +55,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def measure(sizes: Sizes) -> list[Row]:
-    """Measure in this process: processor time of the median batch, of each choice in turn."""
+    """Measure in this process, in processor time."""
     rows, ratios, wins = [], [], []
     for rate, keys, window in product(sizes.rates, sizes.keys, sizes.windows):
         row, ratio, best, gain = _cell(rate, keys, window, sizes)
@@ -81,8 +82,9 @@ def measure(sizes: Sizes) -> list[Row]:
 def _cell(rate: int, keys: int, window: int, sizes: Sizes) -> tuple[Row, float, str, float]:
     batches = _batches(rate, keys, window, sizes)
     spec = windrow.sql(QUERY, streams=batches[0]).spec()
-    seconds = {name: _seconds(spec, batches, sizes, plan=fixed(spec, *methods)) for name, methods in FIXED.items()}
-    ours = _seconds(spec, batches, sizes, adaptive=True)
+    plans = {name: fixed(spec, *methods) for name, methods in FIXED.items()}
+    seconds = _seconds(spec, batches, sizes, plans)
+    ours = seconds.pop(OURS)
     best = min(seconds, key=lambda name: seconds[name])
     symmetric = min(spent for name, spent in seconds.items() if name not in ASYMMETRIC)
     row = smaller(
@@ -129,27 +131,27 @@ def _rows(random: np.random.Generator, count: int, keys: int, first_s: float, sp
 
 
 def _seconds(
-    spec: QuerySpec,
-    batches: list[dict[str, pa.Table]],
-    sizes: Sizes,
-    *,
-    plan: Plan | None = None,
-    adaptive: bool = False,
-) -> float:
-    """The mean of the timed batches without the slowest tenth, which something else on the machine slowed down."""
-    join = windrow.local(spec, plan=plan, adaptive=adaptive)
-    spent = []
+    spec: QuerySpec, batches: list[dict[str, pa.Table]], sizes: Sizes, plans: Mapping[str, Plan]
+) -> dict[str, float]:
+    """Of each fixed choice, and of ours, the mean of the timed batches without the slowest tenth, which something else
+    on the machine slowed down. All take each batch one after the other, beginning with another one each time.
+    """
+    joins = {name: windrow.local(spec, plan=plan) for name, plan in plans.items()}
+    joins[OURS] = windrow.local(spec, adaptive=True)
+    spent: dict[str, list[float]] = {name: [] for name in joins}
+    names = list(joins)
     for number, batch in enumerate(batches):
-        if number < FILLING:
-            _fill(join, batch)
-            continue
-        for name, table in batch.items():
-            join.push(name, table)
-        started = time.process_time()
-        join.step(now_s=float(number))
-        spent.append(time.process_time() - started)
-    timed = sorted(spent[-sizes.batches :])
-    return statistics.mean(timed[: max(1, len(timed) * 9 // 10)])
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            if number < FILLING:
+                _fill(joins[name], batch)
+                continue
+            for stream, table in batch.items():
+                joins[name].push(stream, table)
+            started = time.process_time()
+            joins[name].step(now_s=float(number))
+            spent[name].append(time.process_time() - started)
+    timed = {name: sorted(taken[-sizes.batches :]) for name, taken in spent.items()}
+    return {name: statistics.mean(taken[: max(1, len(taken) * 9 // 10)]) for name, taken in timed.items()}
 
 
 def _fill(join: windrow.LocalJoin, rows: Mapping[str, pa.Table]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from windrow.control.observation import Arrival, Joined, Observation, PathTally, StepTally
-from windrow.control.switching import COMPARED, GAIN, Known, Switching
+from windrow.control.switching import BUILD_S, COMPARED, GAIN, Known, Switching
 from windrow.plan.plan import Path, Plan, Step
 from windrow.plan.work import REFERENCE
 
@@ -62,7 +64,7 @@ def test_an_index_is_predicted_by_its_rows_and_its_share() -> None:
     for _ in range(30):
         known = known.after("hashed", tally("hashed", 100, 1000, 10), rows=500, merged=1500, costs=REFERENCE)
     step = REFERENCE.step("hashed")
-    rows_s = 2000 * REFERENCE.index_row_s
+    rows_s = BUILD_S + 2000 * REFERENCE.index_row_s
     assert known.predicted_s("hashed", REFERENCE) == pytest.approx(1e-4 + step.seconds(100, 1e4, 100) + rows_s)
     assert known.predicted_s("loop", REFERENCE) == pytest.approx(1e-4 + REFERENCE.step("loop").seconds(100, 1e5, 100))
     other = 1e-4 + REFERENCE.step("sorted").seconds(100, 1e4, 100) + rows_s
@@ -71,7 +73,7 @@ def test_an_index_is_predicted_by_its_rows_and_its_share() -> None:
 
 def test_an_index_that_was_never_in_use_looks_good() -> None:
     known = Known().after("loop", tally("loop", 100, 1000, 10), rows=0, merged=0, costs=REFERENCE)
-    best = 1e-4 + REFERENCE.step("hashed").seconds(100, 100, 100)
+    best = 1e-4 + REFERENCE.step("hashed").seconds(100, 100, 100) + BUILD_S
     assert known.predicted_s("hashed", REFERENCE) == pytest.approx(best)
 
 
@@ -104,3 +106,26 @@ def test_a_small_gain_is_no_reason_to_change() -> None:
     assert (chosen == "hashed") == (costs[0] >= GAIN * known.predicted_s("hashed", REFERENCE))
     assert watching.decide(plan).path("b") == plan.path("b")
     assert Switching({PLACE: STEPS}, REFERENCE).decide(plan) is plan
+
+
+def test_how_long_indexes_really_take_is_learned() -> None:
+    usual = tally("hashed", 100, 1000, 10)
+    table_s = BUILD_S + 500 * REFERENCE.index_row_s
+    known, slow = (
+        Known().after("hashed", replace(usual, index_s=factor * table_s), 500, 0, REFERENCE) for factor in (1.0, 3.0)
+    )
+    for method in ("hashed", "sorted"):
+        more_s = slow.predicted_s(method, REFERENCE) - known.predicted_s(method, REFERENCE)
+        assert more_s == pytest.approx(2 * table_s)
+    assert slow.predicted_s("loop", REFERENCE) == known.predicted_s("loop", REFERENCE)
+
+
+def test_unasked_only_sure_gains_are_taken() -> None:
+    """Twice as fast is not enough where it saves little."""
+    plan, seen = plan_with("hashed"), batch(tally("hashed", 1000, 100_000, 2), 1000)
+    sure, dear = Switching({PLACE: STEPS}, REFERENCE, gain=0.5, least_s=5e-3), 1e9
+    assert sure.observe(seen, plan).decide(plan).path("a").steps[0].method == "loop"
+    assert replace(sure, least_s=dear).observe(seen, plan).decide(plan) is plan
+    little = batch(tally("hashed", 10, 10_000, 2), 10)
+    assert Switching({PLACE: STEPS}, REFERENCE).observe(little, plan).decide(plan).path("a").steps[0].method == "loop"
+    assert sure.observe(little, plan).decide(plan) is plan

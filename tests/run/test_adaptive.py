@@ -11,9 +11,10 @@ import pytest
 
 import windrow
 from windrow.control.observation import Observation
+from windrow.control.switching import SURE_GAIN, SURE_S
 from windrow.plan.order import methods_of, with_method
 from windrow.plan.plan import Plan
-from windrow.run import local
+from windrow.run import adapting
 from windrow.run.local import LocalJoin
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -63,10 +64,11 @@ def found(join: LocalJoin, batches: int = 14) -> Counter[tuple[int, ...]]:
 def test_changes_lose_and_double_nothing(window: str, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     query = windrow.sql(TEXT.format(window), streams=dict.fromkeys("abc", rows(0)))
     exact = found(windrow.local(query, policy=policy))
-    monkeypatch.setattr(local, "EVERY", 1)
+    monkeypatch.setattr(adapting, "EVERY", 1)
     join = windrow.local(query, policy=policy, adaptive=True)
     turning = Turning(join)
-    join.switching = turning  # type: ignore[assignment]
+    assert join.adapting is not None
+    join.adapting.switching = turning  # type: ignore[assignment]
     assert found(join) == exact
     assert turning.asked > 10
     assert sum(exact.values()) > 100
@@ -77,7 +79,7 @@ def test_changes_lose_and_double_nothing(window: str, policy: str, monkeypatch: 
 def test_methods_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs by itself, keeps to the methods that are allowed, and leaves the results alone."""
     query = windrow.sql(TEXT.format("4 SECONDS"), streams=dict.fromkeys("abc", rows(0)))
-    monkeypatch.setattr(local, "EVERY", 2)
+    monkeypatch.setattr(adapting, "EVERY", 2)
     assert found(windrow.local(query, adaptive=True)) == found(windrow.local(query))
     only = windrow.local(query, adaptive=True, methods=("sorted",))
     found(only)
@@ -86,8 +88,32 @@ def test_methods_settle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_throttled_join_changes_methods_too(monkeypatch: pytest.MonkeyPatch) -> None:
     query = windrow.sql(TEXT.format("4 SECONDS"), streams=dict.fromkeys("abc", rows(0)))
-    monkeypatch.setattr(local, "EVERY", 1)
+    monkeypatch.setattr(adapting, "EVERY", 1)
     join = windrow.local(query, adaptive=True, throttle=0.5)
-    join.switching = Turning(join)  # type: ignore[assignment]
+    assert join.adapting is not None
+    join.adapting.switching = Turning(join)  # type: ignore[assignment]
     some = found(join)
     assert not some - found(windrow.local(query))
+
+
+def test_changes_that_nobody_asked_for_are_compiled_and_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = windrow.sql(TEXT.format("4 SECONDS"), streams=dict.fromkeys("abc", rows(0)))
+    compiled: list[Plan] = []
+    monkeypatch.setattr(adapting, "warm", lambda program: compiled.append(program.plan))
+    join = windrow.local(query)
+    assert compiled == []
+    assert join.adapting is not None
+    first = join.adapting.switching
+    assert (first.gain, first.least_s) == (SURE_GAIN, SURE_S)
+    join.adapting.switching = Turning(join)  # type: ignore[assignment]
+    assert found(join) == found(windrow.local(query, adaptive=False))
+    assert len({str(plan) for plan in compiled}) > 1
+    assert join.plan == compiled[-1]
+
+
+def test_methods_that_were_chosen_stay() -> None:
+    query = windrow.sql(TEXT.format("4 SECONDS"), streams=dict.fromkeys("abc", rows(0)))
+    assert windrow.local(query).adapting is not None
+    for options in ({"adaptive": False}, {"methods": ("loop",)}, {"throttle": 0.5}, {"memory": "1MB"}):
+        assert windrow.local(query, **options).adapting is None
+    assert windrow.local(query, throttle=0.5, adaptive=True).adapting is not None

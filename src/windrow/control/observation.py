@@ -27,7 +27,7 @@ A = TypeVar("A", "PathTally", Sample, Sketch)
 @dataclass(frozen=True, slots=True)
 class StepTally:
     """One step of a path: `probes` partial rows met `searched` stored rows within their reach, of which a method looked
-    at `candidates` one by one and found `matches`.
+    at `candidates` one by one and found `matches`. In `index_s`, which is no part of `seconds`, indexes were made.
     """
 
     probes: int = 0
@@ -35,6 +35,7 @@ class StepTally:
     candidates: int = 0
     matches: int = 0
     seconds: float = 0.0
+    index_s: float = 0.0
 
     def __add__(self, other: StepTally) -> StepTally:
         return StepTally(
@@ -43,7 +44,12 @@ class StepTally:
             self.candidates + other.candidates,
             self.matches + other.matches,
             self.seconds + other.seconds,
+            self.index_s + other.index_s,
         )
+
+    def slowed(self, factor: float) -> StepTally:
+        """As if it had taken `factor` times as long."""
+        return replace(self, seconds=factor * self.seconds, index_s=factor * self.index_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class PathTally:
 
     def slowed(self, factor: float) -> PathTally:
         """As if the steps had taken `factor` times as long."""
-        return replace(self, steps=tuple(replace(step, seconds=step.seconds * factor) for step in self.steps))
+        return replace(self, steps=tuple(step.slowed(factor) for step in self.steps))
 
 
 NO_PATH = PathTally()

@@ -3,15 +3,16 @@
     a batch: probes P, pairs in reach R, matches M, new rows N of the target, merged rows
 
     loop      what comes on top + P · probe + R · candidate + M · match
-    an index  what comes on top + P · probe + R · share · candidate + M · match  +  (N + merged) · a row indexed
+    an index  what comes on top + P · probe + R · share · candidate + M · match + a build + (N + merged) · a row indexed
 
 `share` is how many of the pairs in reach an index proposes: few where keys are many, half where there are two. It is
 known once an index has been in use; before, the share of matches is the best guess, which makes indexes look good, so
 that one is tried. What comes on top of the table's costs (a call, each segment) has been seen with a method, or is
-taken to be what it is with the present one. Indexes cost new rows, not probes: where many rows come that few probe, a
+taken to be what it is with the present one; so has how much longer than that an index takes to be made. Indexes cost
+new rows, not probes, and a batch of few rows not much less than one of many: where many rows come that few probe, a
 loop is the better one. That is the asymmetric join of window-joins (section 4.1), decided step by step.
 
-A method is changed when another is predicted to take a fifth less, at most every few batches. Results do not depend on
+A method is changed when another is predicted to take a tenth less, at most every few batches. Results do not depend on
 the method, and nothing is rebuilt: a segment makes its index when it is first asked for.
 
 >>> from windrow.plan.work import REFERENCE
@@ -34,9 +35,12 @@ COMPARED = ("loop", *INDEXED)
 """The methods that are weighed against each other; a step that is probed by another one stays as it is."""
 FADING = 0.7
 CALL_S, MOST_OFF = 1e-4, 5.0
+BUILD_S = 4e-5
+"""What a batch's index takes whatever is in it."""
 SLOWLY = 0.05
-GAIN = 0.8
-EVERY = 8
+GAIN = 0.9
+SURE_GAIN, SURE_S = 0.5, 5e-3
+"""When nobody asked for changes: half the time, and so many seconds a batch."""
 
 Place = tuple[str, int]
 """A step: its path's name, and its number."""
@@ -44,13 +48,14 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """What is known of a method on a step: pairs in reach and candidates while it was in use, and the seconds of a
-    batch beyond those of the table.
+    """What is known of a method on a step: pairs in reach and candidates while it was in use, the seconds of a batch
+    beyond those of the table, and how many times as long as by the table its index takes.
     """
 
     pairs: float = 0.0
     candidates: float = 0.0
     over_s: float = 0.0
+    slowness: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,13 @@ class Known:
         spent_s = min(tally.seconds, MOST_OFF * (CALL_S + table_s))
         held = self.methods.get(method, InUse())
         over_s = spent_s - table_s if tally.seconds > 0 else CALL_S
+        slowness = tally.index_s / _indexing_s(rows + merged, costs) if tally.index_s > 0 else 1.0
+        known = method in self.methods
         used = InUse(
             FADING * held.pairs + tally.searched,
             FADING * held.candidates + tally.candidates,
-            _quick(held.over_s, over_s) if method in self.methods else over_s,
+            _quick(held.over_s, over_s) if known else over_s,
+            _quick(held.slowness, slowness) if known else min(MOST_OFF, slowness),
         )
         return Known(
             _faded(self.probes, tally.probes),
@@ -90,32 +98,33 @@ class Known:
         """What a batch like the last ones would take by a method."""
         held = self.methods.get(method)
         over_s = max(CALL_S, self.methods.get(self.current, InUse()).over_s) if held is None else held.over_s
-        candidates, indexed = self.pairs, 0.0
+        candidates, index_s = self.pairs, 0.0
         if method != "loop":
-            share = self._share(method)
-            candidates, indexed = self.matches if share is None else share * self.pairs, self.rows + self.merged
+            like = self._like(method)
+            candidates = self.matches if like is None else like.candidates / like.pairs * self.pairs
+            index_s = _indexing_s(self.rows + self.merged, costs) * (1.0 if like is None else like.slowness)
         table_s = costs.step(method).seconds(self.probes, candidates, self.matches)
-        return max(0.0, over_s + table_s) + costs.index_row_s * indexed
+        return max(0.0, over_s + table_s) + index_s
 
-    def _share(self, method: str) -> float | None:
-        """How much of what is in reach an index proposes: its own share, or else that of another one."""
-        for name in (method, *INDEXED):
-            held = self.methods.get(name)
-            if held is not None and held.pairs:
-                return held.candidates / held.pairs
-        return None
+    def _like(self, method: str) -> InUse | None:
+        """What is known of an index: of this one, or else of another one."""
+        known = (self.methods.get(name) for name in (method, *INDEXED))
+        return next((held for held in known if held is not None and held.pairs), None)
 
 
 @dataclass(frozen=True)
 class Switching:
     """Watches the steps of a plan and says by which methods the next batches should run: a value.
 
-    `options` are the steps there are at each place, by method.
+    `options` are the steps there are at each place, by method. A step changes to one that is predicted to take at most
+    `gain` times as long, if that saves `least_s` a batch.
     """
 
     options: Mapping[Place, Mapping[str, Step]]
     costs: WorkCosts
     known: Mapping[Place, Known] = field(default_factory=dict)
+    gain: float = GAIN
+    least_s: float = 0.0
 
     def observe(self, observation: Observation, plan: Plan) -> Switching:
         """What is known after a batch that ran by a plan."""
@@ -149,7 +158,13 @@ class Switching:
             return step
         predicted = {method: self.known[place].predicted_s(method, self.costs) for method in self.options[place]}
         best = min(predicted, key=lambda method: predicted[method])
-        return self.options[place][best] if predicted[best] < GAIN * predicted[step.method] else step
+        now_s = predicted[step.method]
+        pays = predicted[best] < min(self.gain * now_s, now_s - self.least_s)
+        return self.options[place][best] if pays else step
+
+
+def _indexing_s(rows: float, costs: WorkCosts) -> float:
+    return BUILD_S + costs.index_row_s * rows
 
 
 def _quick(before: float, now: float) -> float:

@@ -51,7 +51,7 @@ FINENESS = 0.95
 """Thin shares are powers of this: a store is then copied when its share has fallen by so much, not after each batch."""
 AS_GOOD = 0.99
 """Of splits that promise nearly the same the most even one is taken: what is learned is not exact."""
-WORTH_THINNING = 1.1
+WORTH_THINNING = 1.6
 """How many times as much a share of the rows has to promise as all of them, a shorter time, to take their place."""
 
 

@@ -239,7 +239,7 @@ def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial
     Its seconds are without those in which indexes are built: they are the price of new rows, not of probes; and without
     those of whoever watches.
     """
-    started, before, aside_s = time.perf_counter(), _candidates(leg), _aside_s(leg)
+    started, before, aside_s, index_s = time.perf_counter(), _candidates(leg), _aside_s(leg), leg.probe.work.index_s
     for block in _extensions(leg, partial, position):
         if leg.count is not None:
             leg.count.matches += len(block)
@@ -249,6 +249,7 @@ def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial
     if leg.count is not None:
         leg.count.probes += len(partial)
         leg.count.seconds += time.perf_counter() - started - (_aside_s(leg) - aside_s)
+        leg.count.index_s += leg.probe.work.index_s - index_s
         leg.count.candidates += _candidates(leg) - before
 
 

@@ -55,10 +55,11 @@ class StepCount:
     candidates: int = 0
     matches: int = 0
     seconds: float = 0.0
+    index_s: float = 0.0
     sifter: Sifter | None = None
 
     def tally(self) -> StepTally:
-        return StepTally(self.probes, self.searched, self.candidates, self.matches, self.seconds)
+        return StepTally(self.probes, self.searched, self.candidates, self.matches, self.seconds, self.index_s)
 
 
 @dataclass

@@ -31,17 +31,17 @@ from windrow.control.controller import Controller
 from windrow.control.foresight import Foresight, pays
 from windrow.control.observation import Arrival, Observation
 from windrow.control.recall import RecallMeter
-from windrow.control.switching import COMPARED, EVERY, Switching
 from windrow.errors import InputError, UsageError
 from windrow.plan.bins import Bins
 from windrow.plan.drivers import AUTO, order_of_drivers, policy_named
-from windrow.plan.order import methods_of, plan_query, with_alternatives, with_method
+from windrow.plan.order import plan_query, with_alternatives
 from windrow.plan.plan import Plan
 from windrow.plan.shedding import ALL
 from windrow.plan.turns import Load, Order
 from windrow.query.builder import Join
 from windrow.query.clauses import span_us
 from windrow.query.spec import QuerySpec
+from windrow.run.adapting import Adapting
 from windrow.run.admit import NEVER_US, Entry, conform
 from windrow.run.backlog import Backlog, RepairSettings, check_repairable, marked
 from windrow.run.batch import run_batch
@@ -62,7 +62,6 @@ from windrow.run.summing import Summing
 from windrow.run.tally import Tallying
 from windrow.run.tree import Tree, allowances_of, bound_to_mway, check_free
 from windrow.run.unjoined import beside
-from windrow.run.warm import warm
 from windrow.store.segment import Segment
 from windrow.store.storage import open_storage
 from windrow.store.window import LIMITED_SHARE, SPAN_SHARE, Store
@@ -100,7 +99,7 @@ class LocalJoin:
         self.controller = Controller(spec, self.plan, settings, asked.costs) if settings and learns else None
         rest = asked.repair or RepairSettings()
         self.backlog = Backlog(self.program, rest, self.controller, asked.costs, asked.charge) if repairs else None
-        self.switching = self._watched(asked) if asked.adaptive else None
+        self.adapting = Adapting.of(asked, self.program)
         self.foresight = Foresight.of(asked.costs, self.plan) if self.plan.policy in AUTO.values() else None
         lateness_us = max(stream.lateness_us for stream in spec.streams)
         layouts = self.program.layouts
@@ -134,13 +133,6 @@ class LocalJoin:
         self._seconds = self._lost = 0.0
         self._clocked = Clocked()
         self._finished = self._is_read = False
-
-    def _watched(self, asked: LocalOptions) -> Switching:
-        """What watches the methods; all that may be called is compiled now, not when it is first needed."""
-        options = methods_of(self.spec, self.plan, COMPARED, asked.methods)
-        for method in COMPARED:
-            warm(Program(self.spec, with_method(self.plan, options, method), self.program.arrow_types))
-        return Switching(options, asked.costs)
 
     @property
     def dropped(self) -> int:
@@ -408,10 +400,8 @@ class LocalJoin:
             promised = None if self.freshness is None else self.freshness.report()
             rest = {**beside(self._buffers, self.stores, self._lost), "last": batch.last, "freshness": promised}
             self._events.write(event_of(self.observation, self.plan, Scene(self.spec, *known, **rest)))
-        if self.switching is not None:
-            self.switching = self.switching.observe(self.observation, self.plan)
-            if (self._batches + 1) % EVERY == 0:
-                self._use(self.switching.decide(self.plan))
+        if self.adapting is not None:
+            self._use(self.adapting.after(self.observation, self.plan))
         if self.foresight is not None and pays(self.observation.batch, self.observation.busy_s):
             self.foresight = self.foresight.observe(self.observation)
         return repaired

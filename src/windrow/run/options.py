@@ -41,7 +41,7 @@ class LocalOptions:
         policy      who drives, see `windrow.plan.drivers`; `auto` predicts what is best
         favour      what for: `early` results, or the least `total` work
         methods     which probe methods are allowed
-        adaptive    whether steps change their methods as it pays
+        adaptive    whether steps change their methods as it pays; not said, only where it surely does
         plan        a plan to use as it is
         shape       `mway`: each new row visits all windows; or a tree of joins with stored intermediate rows: `linear`,
                     `bushy`, or in brackets, `((a b) (c d))`
@@ -76,7 +76,7 @@ class LocalOptions:
     policy: str = "timestamp"
     favour: Literal["early", "total"] | None = None
     methods: Collection[str] | None = None
-    adaptive: bool = False
+    adaptive: bool | None = None
     plan: Plan | None = None
     shape: str = MWAY
     allowance: str | None = None

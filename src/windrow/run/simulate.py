@@ -182,7 +182,7 @@ def decisions_of(join: LocalJoin) -> int:
 
 def _timed(tally: PathTally, methods: Sequence[str], costs: WorkCosts) -> PathTally:
     steps = (
-        replace(step, seconds=costs.step(method).seconds(step.probes, step.candidates, step.matches))
+        replace(step, index_s=0.0, seconds=costs.step(method).seconds(step.probes, step.candidates, step.matches))
         for method, step in zip(methods, tally.steps, strict=True)
     )
     return replace(tally, steps=tuple(steps))

@@ -17,6 +17,7 @@ from windrow.control.recall import RecallMeter
 from windrow.errors import FunctionError, UsageError, WindrowError
 from windrow.plan.shedding import ALL
 from windrow.run.admit import NEVER_US
+from windrow.run.report import Clocked
 from windrow.run.spark.handle import RunningJoin, held_back_by
 from windrow.run.spark.query import BatchRunner
 from windrow.run.spark.results import Output, Results
@@ -35,7 +36,7 @@ class Batches:
     def __init__(self, during: Callable[[int], None] = lambda batch: None) -> None:
         self.during = during
         self.last: Any = None
-        self.steering = SimpleNamespace(shedding=ALL, recall=RecallMeter())
+        self.steering = SimpleNamespace(shedding=ALL, recall=RecallMeter(), clocked=Clocked())
         self.repairing = None
         self.progress: deque[dict[str, Any]] = deque(maxlen=100)
         self.begun: list[int] = []

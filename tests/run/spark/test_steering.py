@@ -1,38 +1,45 @@
-"""What the controller on Spark is told of time: the work of batches, not the waiting between them."""
+"""What steers a join on Spark where nothing is left out: drivers that are chosen by what steps found."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import windrow
-from tests.oracle.tables import table_of
-from windrow.control.observation import Joined, Observation
-from windrow.plan.order import plan_query
-from windrow.plan.work import REFERENCE
-from windrow.run.spark.steering import Steering
+from tests.run.spark.played import Played, Way
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+
+TEXT = "SELECT a.id AS i, b.id AS j FROM a, b WHERE a.k = b.k WINDOW a 20 SECONDS, b 2 SECONDS"
 
 
-def told_s(trigger_s: float, took_s: float, apart_s: float) -> float:
-    """What a batch is said to take, when batches take so long and begin so far apart."""
-    tables = {name: table_of(3, 1) for name in ("s", "t")}
-    query = windrow.sql("SELECT a.id AS i FROM s AS a, t AS b WINDOW 1 SECOND", tables, time=dict.fromkeys("st", "ts"))
-    spec = query.spec()
-    clock = [0.0]
-    steering = Steering(spec, plan_query(spec), None, REFERENCE, trigger_s=trigger_s, stopwatch=lambda: clock[0])
-    for batch in range(6):
-        clock[0] = batch * apart_s
-        steering.begin()
-        clock[0] += took_s
-        steering.observe(Observation(batch, batch * apart_s, apart_s, took_s, {}, Joined()))
-        steering.end(0.0)
-    assert steering.observation is not None
-    return steering.observation.busy_s
+def table(batch: int, seed: int, rows: int) -> pa.Table:
+    random = np.random.default_rng([batch, seed])
+    times_us = np.sort(random.integers(batch * 1_000_000, (batch + 1) * 1_000_000, rows))
+    return pa.table({
+        "ts": pa.array(times_us, pa.timestamp("us")), "id": np.arange(rows), "k": random.integers(0, 4, rows),
+    })  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("trigger_s", "took_s", "apart_s", "busy_s"),
-    [(1.0, 0.25, 1.0, 0.25), (1.0, 1.25, 1.5, 1.5), (0.0, 0.25, 0.375, 0.375)],
-    ids=["there is time to wait", "one follows the other at once", "without a trigger"],
-)
-def test_waiting_for_the_trigger_is_no_work(trigger_s: float, took_s: float, apart_s: float, busy_s: float) -> None:
-    assert told_s(trigger_s, took_s, apart_s) == pytest.approx(busy_s)
+@pytest.mark.parametrize("policy", ["auto_early", "auto_total", "timestamp"])
+def test_what_steps_found_is_known_of_the_next_batch(policy: str, tmp_path: Any) -> None:
+    pushed = [{"a": table(batch, 0, 40), "b": table(batch, 1, 10)} for batch in range(5)]
+    played = Played(windrow.sql(TEXT, pushed[0]), tmp_path, Way(2, policy=policy), clock=iter(range(100)).__next__)
+    known = []
+    for batch, rows in enumerate(pushed):
+        known.append(played.runner.steering.prospects)
+        played.run(batch, rows)
+    assert (played.runner.steering.clocked.busy_share or 0) > 0
+    if policy == "timestamp":
+        assert known == [None] * 5
+        return
+    assert known[0] is None
+    prospects = known[-1]
+    assert prospects is not None
+    assert {driver: [step.target for step in steps] for driver, steps in prospects.items()} == {"a": ["b"], "b": ["a"]}
+    assert 0.15 < prospects["a"][0].found < 0.35
+    played.restart()
+    assert played.runner.steering.prospects is None

@@ -73,12 +73,12 @@ class RunningJoin:
     def status(self) -> Status:
         """Where the join stands: the last batch, results so far, what became of each stream's rows, what is stored.
 
-        `throttle` is the share of the full work that is done, `recall` how much of all results that gave so far with a
-        95 % interval (`windrow.control.recall`), `recent` the same of the last batches, `unjoined` the rows that are
-        not in it (`windrow.run.unjoined`), `repair` what became of the rest where it comes later
-        (`windrow.run.backlog`), `memory` how a limit was kept (None: there is none), `freshness` how promises were
-        (`windrow.run.freshness`), `held_back_by` the stream with the lowest watermark: no window lets go of rows that
-        it may still meet.
+        `throttle` is the share of the full work that is done, `busy_share` the part of the time that batches took,
+        `recall` how much of all results that gave so far with a 95 % interval (`windrow.control.recall`), `recent` the
+        same of the last batches, `unjoined` the rows that are not in it (`windrow.run.unjoined`), `repair` what became
+        of the rest where it comes later (`windrow.run.backlog`), `memory` how a limit was kept (None: there is none),
+        `freshness` how promises were (`windrow.run.freshness`), `held_back_by` the stream with the lowest watermark: no
+        window lets go of rows that it may still meet.
         """
         state: Commit | None = self._runner.last
         progress = self.recent_progress()[-RATED_BATCHES:]
@@ -98,6 +98,7 @@ class RunningJoin:
                 "recall": self._runner.steering.recall.whole.to_values(),
                 "recent": self._runner.steering.recall.recent.to_values(),
                 "unjoined": unjoined_of(state).to_values(),
+                "busy_share": self._runner.steering.clocked.busy_share,
                 "results_per_s": rate(progress, lambda batch: batch["results"]),
                 "streams": {
                     name: {

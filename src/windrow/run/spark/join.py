@@ -27,6 +27,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from windrow.control.controller import ControlSettings
 from windrow.errors import UsageError
 from windrow.plan.calibration import first_guess
+from windrow.plan.drivers import policy_named
 from windrow.plan.order import plan_query, with_alternatives
 from windrow.query.builder import Join
 from windrow.query.clauses import span_us
@@ -83,6 +84,7 @@ class SparkJoin(Join):
         slice_by: str = "time",
         keep: Keep = "all",
         policy: str = "timestamp",
+        favour: Literal["early", "total"] | None = None,
         max_ahead: str | None = "1 day",
         set_aside: str | Path | None = None,
         most_rows: int = MOST_ROWS,
@@ -97,14 +99,15 @@ class SparkJoin(Join):
         """Start the join. `state` is where windows and commits are, by default below the checkpoint; `trigger` a span
         or "available now"; `name` what Spark shows; `slices` the number of parts probed side by side (by default
         Spark's parallelism), `slice_by` what they are cut by (time, hash, range; auto: what ships least); `keep`
-        whether stored rows hold all columns, so that the SELECT list may change later, or those it uses; `max_ahead`
-        how far ahead of the clock a row may be (None: any); `set_aside` a folder for rows that were late or bad;
-        `most_rows` how many rows are joined at a time: a larger batch runs in parts; `throttle` the share of the full
-        work to do, "auto" for as much as there is time for, None for all; `shed` what becomes of the rest ("drop": it
-        is forgotten; "repair": it comes later, and results have a last column `repaired`); `repair` in which order and
-        when (`windrow.run.backlog`); `control` how much is left out, in detail; `memory` how much the windows may take
-        after each batch, segments and their indexes, such as "500MB": beyond it the rows that promise least are let go,
-        and counted; `events` a folder for what each batch did (`windrow dashboard` shows it), by default the state's.
+        whether stored rows hold all columns, so that the SELECT list may change later, or those it uses; `policy` who
+        drives (`windrow.plan.drivers`), "auto" predicts that, and goes for what it is to `favour`; `max_ahead` how far
+        ahead of the clock a row may be (None: any); `set_aside` a folder for rows that were late or bad; `most_rows`
+        how many rows are joined at a time: a larger batch runs in parts; `throttle` the share of the full work to do,
+        "auto" for as much as there is time for, None for all; `shed` what becomes of the rest ("drop": it is forgotten;
+        "repair": it comes later, and results have a last column `repaired`); `repair` in which order and when
+        (`windrow.run.backlog`); `control` how much is left out, in detail; `memory` how much the windows may take after
+        each batch, segments and their indexes, such as "500MB": beyond it the rows that promise least are let go, and
+        counted; `events` a folder for what each batch did (`windrow dashboard` shows it), by default the state's.
         """
         spec = closed_in_time(self.spec())
         frames = {name: source.frame for name, source in self.sources.items() if isinstance(source, StreamingFrame)}
@@ -115,6 +118,7 @@ class SparkJoin(Join):
             raise UsageError(f"slices is {slices}", place="start", hint="give 1 or more")
         if most_rows < 1:
             raise UsageError(f"most_rows is {most_rows}", place="start", hint="give 1 or more")
+        policy = policy_named(policy, favour)
         settings = settings_of(throttle, control, spec, policy, shed, SHEDS)
         spark = first.sparkSession
         below = fixed(checkpoint)

@@ -10,19 +10,32 @@ from windrow.plan.drivers import Load, Order, order_of_drivers
 from windrow.query.spec import QuerySpec
 from windrow.run.spark.setting import Setting
 from windrow.run.spark.state import Commit
+from windrow.run.spark.steering import Steering
 
 
-def order_of(spec: QuerySpec, policy: str, last: Commit, rows: Mapping[str, int], batch: int) -> Order | None:
-    """The order in which the buffers of a batch drive, by what came and what the last commit says is stored."""
+def order_of(
+    spec: QuerySpec,
+    policy: str,
+    last: Commit,
+    rows: Mapping[str, int],
+    batch: int,
+    steering: Steering,
+) -> Order | None:
+    """The order in which the buffers of a batch drive, by what came, what the last commit says is stored, and what is
+    expected of the steps.
+    """
+    names = [stream.name for stream in spec.streams]
+    files = {name: [file for found in last.live.values() for file in found.get(name, ())] for name in names}
     loads = {
-        stream.name: Load(
-            buffered=rows.get(stream.name, 0),
-            stored=sum(file.rows for found in last.live.values() for file in found.get(stream.name, ())),
-            seen=last.gates[stream.name].counts["rows"] if stream.name in last.gates else 0,
+        name: Load(
+            buffered=rows.get(name, 0),
+            stored=sum(file.rows for file in files[name]),
+            seen=last.gates[name].counts["rows"] if name in last.gates else 0,
+            segments=len(files[name]),
         )
-        for stream in spec.streams
+        for name in names
     }
-    return order_of_drivers(policy, loads, last.results, batch)
+    return order_of_drivers(policy, loads, last.results, batch, steering.prospects)
 
 
 def cuts_of(setting: Setting, frame: DataFrame, rows: int) -> tuple[int, ...]:

@@ -303,7 +303,7 @@ class BatchRunner:
                 "now_us": now_us,
                 "last": arrived.last,
                 "rows": taken,
-                "order": order_of(self.setting.spec, self.plan.policy, last, arrived.rows, batch),
+                "order": order_of(self.setting.spec, self.plan.policy, last, arrived.rows, batch, self.steering),
                 "tasks": 1 if small else self.plan.slices.count,
                 "cuts": cuts_of(self.setting, frame, taken),
                 "shedding": self.steering.decide(now_us / 1e6).to_values(),

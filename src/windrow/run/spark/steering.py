@@ -18,15 +18,19 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.control.controller import Controller, ControlSettings
+from windrow.control.foresight import Foresight
 from windrow.control.observation import Observation
 from windrow.control.recall import RecallMeter
 from windrow.plan.bins import Bins
+from windrow.plan.drivers import AUTO
 from windrow.plan.plan import Plan
 from windrow.plan.random_drop import keep_rates
 from windrow.plan.shedding import ALL, Shedding
+from windrow.plan.turns import Prospects
 from windrow.plan.work import WorkCosts
 from windrow.query.spec import QuerySpec
 from windrow.run.events import told_bins
+from windrow.run.report import Clocked
 
 GAPS = 20
 """Between how many batches it is looked for the shortest gap, which is what Spark needs for itself."""
@@ -38,7 +42,8 @@ class Steering:
     Batches are at least `trigger_s` apart: behind a batch that takes less nothing is needed, there is only waiting.
 
     `pace` is how many seconds of event time pass in one second of the clock: to the controller, which knows event time
-    only, work takes so many times longer.
+    only, work takes so many times longer. Where drivers are chosen by prediction, what steps find and take is learned
+    anew after a restart: until all have probed, orders go by the results so far.
     """
 
     def __init__(
@@ -53,8 +58,10 @@ class Steering:
     ) -> None:
         self.controller = None if settings is None else Controller(spec, plan, settings, costs)
         self.shedding = plan.shedding if settings is None else ALL
+        self.foresight = Foresight.of(costs, plan) if plan.policy in AUTO.values() else None
         self.observation: Observation | None = None
         self.recall = RecallMeter()
+        self.clocked = Clocked()
         self._told_bins = told_bins(spec, plan)
         self._pace = pace
         self._stopwatch = stopwatch
@@ -68,6 +75,11 @@ class Steering:
     def bins(self) -> Mapping[str, tuple[Bins, ...]]:
         """The lag bins of each path: those of the controller, or of the events."""
         return self._told_bins if self.controller is None else self.controller.bins
+
+    @property
+    def prospects(self) -> Prospects | None:
+        """What is expected of each driver's steps, where drivers are chosen by that."""
+        return None if self.foresight is None else self.foresight.prospects()
 
     def begin(self) -> None:
         """A batch begins."""
@@ -96,6 +108,9 @@ class Steering:
         took = replace(done, busy_s=done.busy_s + self._commit_s + min(self._gaps_s, default=0.0))
         self.observation = took.slowed(self._pace, self._pace / max(1.0, parallel))
         self.recall.observe(self.observation)
+        self.clocked = self.clocked.after(self.observation.span_s, self.observation.busy_s)
+        if self.foresight is not None:
+            self.foresight = self.foresight.observe(self.observation)
         if self.controller is not None:
             self.controller.observe(self.observation)
 
