@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from windrow.control.spending import mean_length, older_half, stretched
+from windrow.control.spending import growth, mean_length, older_half, stretched
 from windrow.plan.bins import Bins
 from windrow.plan.cost import StepStatistics, StreamStatistics
 
@@ -33,3 +33,16 @@ def test_longer_windows_give_more_where_older_rows_gave_any(old: float, found: f
     later = [StreamStatistics(10.0, 15.0), StreamStatistics(10.0, 15.0)]
     (step,) = stretched((StepStatistics(1, 0.02, (1.0,)),), [old], streams, later)
     assert step.selectivity * later[1].rows == pytest.approx(found)
+
+
+@pytest.mark.parametrize(("old", "times"), [(0.0, 3.0), (0.5, 9.0)])
+def test_work_grows_with_what_there_is_to_look_at_and_to_find(old: float, times: float) -> None:
+    """Second steps are most of the work: as many as before where older rows gave nothing, else more, too."""
+    streams = tuple(StreamStatistics(10.0, 100.0) for _ in range(3))
+    paths = tuple(
+        ((StepStatistics(i, 1.0, (1.0,)), StepStatistics(k, 1e-9, (1.0,))),) for i, k in ((1, 2), (0, 2), (0, 1))
+    )
+    olds = [[[old, old]]] * 3
+    assert growth((streams, paths), olds, 10.0, 10.0, 20.0 - 1e-9) >= 1.0
+    assert growth((streams, paths), olds, 10.0, 0.0, 40.0) == pytest.approx(times, rel=0.05)
+    assert growth((streams, paths), olds, 200.0, 5.0, 5.0) == 1.0

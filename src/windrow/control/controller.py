@@ -30,7 +30,7 @@ from windrow.control.pieces import Outlook
 from windrow.control.rates import Rates
 from windrow.control.regulating import Budget, budget_of, let_in_after, regulated, regulates, rows_of
 from windrow.control.settings import DEFAULT, ControlSettings
-from windrow.control.spending import asked_s, mean_length, older_half, stretched
+from windrow.control.spending import Known, asked_s, growth, older_half
 from windrow.control.throttle import Load, ThrottleRule, load_of
 from windrow.plan.bins import Bins, lag_bins
 from windrow.plan.cost import StepCost, StreamStatistics
@@ -43,9 +43,6 @@ from windrow.plan.work import REFERENCE, WorkCosts
 from windrow.query.spec import QuerySpec
 
 __all__ = ["ControlSettings", "Controller"]
-
-Known = tuple[tuple[StreamStatistics, ...], tuple[tuple[Steps, ...], ...]]
-"""The streams, and what is known of each path of each driver."""
 
 SCOUTING = 0.5
 """The share of the sampled rows that take other paths than the one taken, at most."""
@@ -244,8 +241,8 @@ class Controller:
             self.slack = self._slack_after(joined)
             self.shedding = self._optimised(self.throttle, None, known)
         else:
-            fixed_s, growth = sum(batch.fixed_s for batch in self._batches), self._growth(known, now_s)
-            load = load_of(self._batches, before=self._before, fixed_s=fixed_s, growth=growth)
+            fixed_s, grown = sum(batch.fixed_s for batch in self._batches), self._growth(known, now_s)
+            load = load_of(self._batches, before=self._before, fixed_s=fixed_s, growth=grown)
             aim = float(self.rule.aim(self._throttle_was(known), load, self.throttle))
             self.throttle = self.rule.bounded(aim)
             self.shedding = self._optimised(aim, load, known)
@@ -310,20 +307,12 @@ class Controller:
         """How many times as much work the next interval is as the last one, because windows fill for the first time."""
         if known is None or self._began_s is None:
             return 1.0
-        streams, options = known
+        streams = known[0]
         for_s, spent_s = now_s - self._began_s, sum(batch.span_s for batch in self._batches)
         if for_s <= spent_s / 2 or all(stream.window_s <= for_s for stream in streams):
             return 1.0
         olds = [[self._olds(driver, path, for_s) for path in paths] for driver, paths in self.by_driver.items()]
-        costs = []
-        for from_s, to_s in ((max(0.0, for_s - spent_s), for_s), (for_s, for_s + self.settings.interval_s)):
-            held = [replace(stream, window_s=mean_length(stream.window_s, from_s, to_s)) for stream in streams]
-            longer = [
-                [stretched(steps, old, streams, held) for steps, old in zip(found, seen, strict=True)]
-                for found, seen in zip(options, olds, strict=True)
-            ]
-            costs.append(full_cost(held, longer))
-        return max(1.0, costs[1] / costs[0]) if costs[0] > 0 else 1.0
+        return growth(known, olds, for_s, spent_s, self.settings.interval_s)
 
     def _olds(self, driver: str, path: str, for_s: float) -> list[float]:
         """For each step of a path, how much was found in the older half of what the store holds after such a time."""

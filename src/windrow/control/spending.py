@@ -17,10 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from windrow.control.choice import Steps, row_cost
+from windrow.control.choice import Steps, full_cost, row_cost
 from windrow.plan.bins import Bins
 from windrow.plan.cost import Floats, StreamStatistics
 from windrow.plan.shedding import Portion
+
+Known = tuple[tuple[StreamStatistics, ...], tuple[tuple[Steps, ...], ...]]
+"""The streams, and what is known of each path of each driver."""
 
 
 def asked_s(
@@ -37,6 +40,24 @@ def asked_s(
     ]
     spent = row_cost(streams, options[portion.alternative], chosen)
     return spent * (throttle if portion.sampled else 1.0)
+
+
+def growth(
+    known: Known, olds: Sequence[Sequence[Sequence[float]]], for_s: float, spent_s: float, next_s: float
+) -> float:
+    """How many times as much work the next interval is as the last one, when windows have been filling for a time;
+    `olds` are those of each step of each path of each driver.
+    """
+    streams, options = known
+    costs = []
+    for from_s, to_s in ((max(0.0, for_s - spent_s), for_s), (for_s, for_s + next_s)):
+        held = [replace(stream, window_s=mean_length(stream.window_s, from_s, to_s)) for stream in streams]
+        longer = [
+            [stretched(steps, old, streams, held) for steps, old in zip(found, seen, strict=True)]
+            for found, seen in zip(options, olds, strict=True)
+        ]
+        costs.append(full_cost(held, longer))
+    return max(1.0, costs[1] / costs[0]) if costs[0] > 0 else 1.0
 
 
 def stretched(
