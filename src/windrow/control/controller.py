@@ -164,17 +164,20 @@ class Controller:
         }
 
     def outlook(self) -> dict[str, tuple[Outlook, ...]] | None:
-        """What is known of the steps of each path; None before all drivers were sampled."""
+        """What is known of the steps of each path; None before all drivers were sampled. Scores are what was counted:
+        nothing is chosen by them, so that there is no chance to be taken in by.
+        """
         known = self.to_be_chosen()
         if known is None:
             return None
         streams, options = known
         return {
             path: tuple(
-                Outlook(bins, streams[step.stream].rows, step)
-                for bins, step in zip(self.bins[path], steps, strict=True)
+                Outlook(bins, streams[step.stream].rows, replace(step, scores=tuple(counted[target].tolist())))
+                for bins, step, target in zip(self.bins[path], steps, self.paths[path], strict=True)
             )
             for driver, found in zip(self.by_driver, options, strict=True)
+            for counted in [self.learned[driver].counted()]
             for path, steps in zip(self.by_driver[driver], found, strict=True)
         }
 
