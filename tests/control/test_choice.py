@@ -116,7 +116,8 @@ def learned_of(scouts: int) -> Learned:
 @pytest.mark.parametrize(("scouts", "least", "most"), [(0, 5.0, 1e3), (1, 5.0, 10.0), (200, 0.0, 0.2)])
 def test_a_path_that_was_hardly_tried_looks_usual(scouts: int, least: float, most: float) -> None:
     rows, widths = {"b": 100.0, "c": 100.0}, {"b": (0.5, 0.5), "c": (0.5, 0.5)}
-    steps = path_statistics(learned_of(scouts), "a/1", ["a", "b", "c"], rows, widths, [COMPARISONS] * 2)
+    scores = learned_of(scouts).scores(widths)
+    steps = path_statistics(learned_of(scouts), "a/1", ["a", "b", "c"], rows, widths, scores, [COMPARISONS] * 2)
     assert least <= steps[0].selectivity * 100 <= most
     results = steps[0].selectivity * steps[1].selectivity * 1e4
     assert results == pytest.approx(learned_of(scouts).results_a_row, rel=0.05)
@@ -129,7 +130,8 @@ def test_matches_cost_what_candidates_cost_wherever_they_lie() -> None:
     first, second = StepTally(100, 10_000, 1_000, 1_000), StepTally(1_000, 100_000, 1_000, 1_000)
     found = PathTally(100, 1_000, (first, second), ((1_000.0, 0.0), (0.0, 1_000.0)))
     learned = Learned.empty(paths, {"b": 2, "c": 2}).after({"a": found}, {}, 1.0, 1.0)
-    steps = path_statistics(learned, "a", ["a", "b", "c"], rows, widths, [COMPARISONS] * 2)
+    scores = learned.scores(widths)
+    steps = path_statistics(learned, "a", ["a", "b", "c"], rows, widths, scores, [COMPARISONS] * 2)
     streams = tuple(StreamStatistics(10.0, 10.0) for _ in range(3))
     everything, there = row_cost(streams, steps, (None, None)), row_cost(streams, steps, ((0,), (1,)))
     assert there == pytest.approx(everything, rel=0.05)

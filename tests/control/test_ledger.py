@@ -135,7 +135,10 @@ def test_pieces_cost_and_find_what_is_missing_of_the_whole() -> None:
     assert steps == (0, 1)
     prompt = forecast(half, 0.3, 2, path)
     seconds = [price(each.work, [StepCost(0.0, 1.0, 0.0)] * 2) for each in (*found, prompt)]
-    assert seconds == pytest.approx([40 + 4 * 0.2 * 80, 40 + 4 * 0.8 * 60, 40 + 4 * 0.8 * 20])
+    in_first, in_second = 40 + 4 * 0.8, 20 + 4 * 0.5
+    assert seconds == pytest.approx(
+        [40 + 4 * 0.2 * (1 + 80), in_first + 4 * 0.8 * (60 + 4 * 0.5), in_first + 4 * 0.8 * in_second]
+    )
     assert [each.results for each in found] == pytest.approx([0.2 * 4 * 4, 0.8 * 4 * 0.5 * 4])
     assert sum(each.results for each in found) + prompt.results == pytest.approx(16.0)
 

@@ -73,7 +73,10 @@ def test_a_step_is_bounded(
 
 
 ONCE = 0.08
-"""How far a rise may go too far once: few long batches, as in catching up, spend less on themselves than many."""
+"""How far a rise may go too far once. While a join catches up its batches are few and long, and spend less on
+themselves than the many of a join that keeps up: what is seen then of the fixed part is too little by the batches that
+are not there, which nobody can see before they are. Without a fixed part a rise never goes too far.
+"""
 
 
 @settings(max_examples=60, deadline=None)
@@ -162,6 +165,16 @@ def test_what_does_not_scale_is_not_expected_to_shrink() -> None:
     assert (0.5 + 1.5 * found / 0.5) * (5 + excess_s) == pytest.approx(0.95 * 5)
     assert RULE.next(0.5, Load(busy_s=10.0, span_s=5.0, fixed_s=5.0)) == RULE.floor
     assert RULE.next(0.5, Load(busy_s=4.0, span_s=5.0, fixed_s=4.0)) == pytest.approx(0.6)
+
+
+def test_windows_that_fill_are_foreseen_and_the_boost_counts_from_what_was_asked() -> None:
+    load = Load(busy_s=4.0, span_s=5.0, batches=5)
+    assert RULE.next(1.0, load) == 1.0
+    assert RULE.next(1.0, Load(busy_s=4.0, span_s=5.0, batches=5, growth=3.0)) == pytest.approx(0.95 / 2.4)
+    calm = Load(busy_s=0.5, span_s=5.0, batches=5)
+    assert RULE.next(0.2, calm) == pytest.approx(0.24)
+    assert RULE.next(0.1, calm, asked=0.2) == pytest.approx(0.24)
+    assert RULE.next(0.1, Load(busy_s=4.75, span_s=5.0, batches=5), asked=0.2) == pytest.approx(0.1)
 
 
 def observed(batch: int, rows: int, waiting: int, span_s: float = 1.0, busy_s: float = 0.5) -> Observation:

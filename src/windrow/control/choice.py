@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from windrow.control.lags import Learned
-from windrow.plan.cost import CostModel, Statistics, StepCost, StepStatistics, StreamStatistics
+from windrow.plan.cost import CostModel, Floats, Statistics, StepCost, StepStatistics, StreamStatistics
 from windrow.plan.harvest import Mixture, Setting, mixture, optimise
 from windrow.plan.harvest.price import enclosed, step_values
 
@@ -66,10 +66,11 @@ def path_statistics(
     names: Sequence[str],
     rows: Mapping[str, float],
     widths: Mapping[str, tuple[float, ...]],
+    scores: Mapping[str, Floats],
     costs: Sequence[StepCost],
 ) -> Steps:
-    """What is known of a path's steps, whose costs are given."""
-    scores, passed = learned.scores(), _passed(learned, rows)
+    """What is known of a path's steps, whose costs are given, as are the scores of the stores' bins."""
+    passed = _passed(learned, rows, float(np.mean([line.sum() for line in scores.values()])))
     steps, reached, before = [], frozenset[str](), 1.0
     for number, target in enumerate(learned.paths[path]):
         reached |= {target}
@@ -203,12 +204,15 @@ def _best_path(models: Sequence[CostModel], direction: int, found: Sequence[Step
     return best if worth[best] > worth[held] * (1 + HYSTERESIS) else held
 
 
-def _passed(learned: Learned, rows: Mapping[str, float]) -> dict[frozenset[str], float]:
-    """For each set of stores that a path begins with, how many partial results a driver row gives there.
+def _passed(learned: Learned, rows: Mapping[str, float], results: float) -> dict[frozenset[str], float]:
+    """For each set of stores that a path begins with, how many partial results a driver row gives there; of all stores,
+    that many `results`.
 
     Of sets that few probes told about, it is taken to be about what sets of that size give otherwise: a path that was
-    hardly tried may neither look free nor be given up.
+    hardly tried may neither look free nor be given up. Where none of that size gave any, they are taken to lie between
+    one, which is the driver's row, and the results.
     """
+    everything = frozenset(next(iter(learned.paths.values())))
     sums: dict[frozenset[str], tuple[float, float]] = {}
     for path, targets in learned.paths.items():
         reached, passed = frozenset[str](), 1.0
@@ -222,10 +226,12 @@ def _passed(learned: Learned, rows: Mapping[str, float]) -> dict[frozenset[str],
     found = {}
     for reached, (total, probes) in sums.items():
         alike = [held for other, held in sums.items() if len(other) == len(reached)]
-        usual = sum(held[0] for held in alike) / sum(held[1] for held in alike)
+        between = results ** (len(reached) / len(everything))
+        usual = (sum(held[0] for held in alike) + USUAL_PROBES * between) / (
+            sum(held[1] for held in alike) + USUAL_PROBES
+        )
         found[reached] = max((total + USUAL_PROBES * usual) / (probes + USUAL_PROBES), LEAST)
-    everything = frozenset(next(iter(learned.paths.values())))
-    found[everything] = max(float(next(iter(learned.scores().values())).sum()), LEAST)
+    found[everything] = max(results, LEAST)
     for targets in learned.paths.values():
         for count in range(1, len(targets)):
             found.setdefault(frozenset(targets[:count]), _guessed(targets[:count], found, rows))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.control.choice import Choice, Steps, choose, full_cost, path_statistics, row_cost
+from windrow.control.choice import Choice, Steps, choose, full_cost, path_statistics
 from windrow.control.fit import CostFit
 from windrow.control.lags import Learned, surprise
 from windrow.control.memory import Exposure, Holding, directions_of
@@ -30,12 +30,13 @@ from windrow.control.pieces import Outlook
 from windrow.control.rates import Rates
 from windrow.control.regulating import Budget, budget_of, let_in_after, regulated, regulates, rows_of
 from windrow.control.settings import DEFAULT, ControlSettings
+from windrow.control.spending import Known, asked_s, growth, older_half
 from windrow.control.throttle import Load, ThrottleRule, load_of
 from windrow.plan.bins import Bins, lag_bins
 from windrow.plan.cost import StepCost, StreamStatistics
 from windrow.plan.holding import Stock
 from windrow.plan.kept import KeptSpan
-from windrow.plan.plan import Plan
+from windrow.plan.plan import Plan, path_name
 from windrow.plan.random_drop import RandomDrop
 from windrow.plan.shedding import Portion, Shedding, sampled
 from windrow.plan.work import REFERENCE, WorkCosts
@@ -76,6 +77,7 @@ class Controller:
         self._batches: list[Observation] = []
         self._before: Observation | None = None
         self._decided_s: float | None = None
+        self._began_s: float | None = None
         self.shedding = self._portions(None)
 
     def _take_plan(self, plan: Plan) -> None:
@@ -112,7 +114,7 @@ class Controller:
         if not self._batches:
             return self.shedding
         if self._decided_s is None:
-            self._decided_s = self._batches[0].now_s - self._batches[0].span_s
+            self._decided_s = self._began_s = self._batches[0].now_s - self._batches[0].span_s
         if now_s - self._decided_s < self.settings.interval_s and not self._is_overrun():
             return self.shedding
         self._adapt(now_s)
@@ -138,7 +140,7 @@ class Controller:
             )
         return self._holding.spans(stocks, budget)
 
-    def to_be_chosen(self) -> tuple[tuple[StreamStatistics, ...], tuple[tuple[Steps, ...], ...]] | None:
+    def to_be_chosen(self) -> Known | None:
         """What is known of the streams, and of each path of each driver; None before all drivers were sampled."""
         if any(held.sampled == 0 for held in self.learned.values()):
             return None
@@ -147,26 +149,35 @@ class Controller:
         rows = dict(zip(names, (stream.rows for stream in streams), strict=True))
         options = []
         for driver, paths in self.by_driver.items():
-            held = self.learned[driver]
-            widths = {
-                target: _widths(bins, held.newer_a_row(target) / max(rows[target], 1e-9))
-                for target, bins in zip(self.paths[driver], self.bins[driver], strict=True)
-            }
-            options.append(tuple(path_statistics(held, path, names, rows, widths, self.costs(path)) for path in paths))
+            held, widths = self.learned[driver], self._widths(driver, rows)
+            scores = held.scores(widths)
+            options.append(
+                tuple(path_statistics(held, path, names, rows, widths, scores, self.costs(path)) for path in paths)
+            )
         return streams, tuple(options)
 
+    def _widths(self, driver: str, rows: Mapping[str, float]) -> dict[str, tuple[float, ...]]:
+        held = self.learned[driver]
+        return {
+            target: _widths(bins, held.newer_a_row(target) / max(rows[target], 1e-9))
+            for target, bins in zip(self.paths[driver], self.bins[driver], strict=True)
+        }
+
     def outlook(self) -> dict[str, tuple[Outlook, ...]] | None:
-        """What is known of the steps of each path; None before all drivers were sampled."""
+        """What is known of the steps of each path; None before all drivers were sampled. Scores are what was counted:
+        nothing is chosen by them, so that there is no chance to be taken in by.
+        """
         known = self.to_be_chosen()
         if known is None:
             return None
         streams, options = known
         return {
             path: tuple(
-                Outlook(bins, streams[step.stream].rows, step)
-                for bins, step in zip(self.bins[path], steps, strict=True)
+                Outlook(bins, streams[step.stream].rows, replace(step, scores=tuple(counted[target].tolist())))
+                for bins, step, target in zip(self.bins[path], steps, self.paths[path], strict=True)
             )
             for driver, found in zip(self.by_driver, options, strict=True)
+            for counted in [self.learned[driver].counted()]
             for path, steps in zip(self.by_driver[driver], found, strict=True)
         }
 
@@ -188,6 +199,7 @@ class Controller:
             "batches": [batch.to_values() for batch in self._batches],
             "before": None if self._before is None else self._before.to_values(),
             "decided_s": self._decided_s,
+            "began_s": self._began_s,
             "shedding": self.shedding.to_values(),
         }
 
@@ -212,7 +224,7 @@ class Controller:
             self.path_costs = tuple(map(tuple, values["path_costs"]))
         self._batches = [Observation.from_values(batch) for batch in values["batches"]] if fits else []
         self._before = None if values["before"] is None else Observation.from_values(values["before"])
-        self._decided_s = values["decided_s"]
+        self._decided_s, self._began_s = values["decided_s"], values["began_s"]
 
     def costs(self, path: str) -> list[StepCost]:
         """What each step of a path is believed to cost."""
@@ -227,14 +239,16 @@ class Controller:
         self.decisions += 1
         joined = summed(batch.joined for batch in self._batches)
         self._learn(joined, now_s)
+        known = self.to_be_chosen()
         if self.settings.fixed is not None:
             self.slack = self._slack_after(joined)
-            self.shedding = self._optimised(self.throttle, None)
+            self.shedding = self._optimised(self.throttle, None, known)
         else:
-            load = load_of(self._batches, before=self._before, fixed_s=sum(batch.fixed_s for batch in self._batches))
-            aim = float(self.rule.aim(self._throttle_was(), load))
+            fixed_s, grown = sum(batch.fixed_s for batch in self._batches), self._growth(known, now_s)
+            load = load_of(self._batches, before=self._before, fixed_s=fixed_s, growth=grown)
+            aim = float(self.rule.aim(self._throttle_was(known), load, self.throttle))
             self.throttle = self.rule.bounded(aim)
-            self.shedding = self._optimised(aim, load)
+            self.shedding = self._optimised(aim, load, known)
         self._before = self._batches[-1]
         self._batches = []
         self._split = self._split if self._holding is None else self._holding.split
@@ -268,30 +282,49 @@ class Controller:
         counts = zip(self.costs(path), tally.steps, strict=False)
         return sum(cost.seconds(step.probes, step.candidates, step.matches) for cost, step in counts)
 
-    def _throttle_was(self) -> float:
+    def _throttle_was(self, known: Known | None) -> float:
         """The throttle of the interval, by what is known now of what was done, and of what everything would cost.
 
         What is known changes; what was measured is the load of what was done.
         """
-        known = self.to_be_chosen()
         if known is None or self.shedding.keep:
             return self.throttle
         streams, options = known
         everything = full_cost(streams, options)
         if everything <= 0:
             return self.throttle
-        done = 0.0
-        for number, (driver, paths) in enumerate(self.by_driver.items()):
-            for portion in self.shedding.of(driver):
-                steps, bins = options[number][portion.alternative], self.bins[paths[portion.alternative]]
-                whole = portion.sampled or portion.is_whole
-                chosen = [
-                    None if whole or lags is None else held.within(lags)
-                    for held, lags in zip(bins, portion.lags, strict=True)
-                ]
-                share = portion.share * (self.shedding.throttle if portion.sampled else 1.0)
-                done += share * streams[number].rate_hz * row_cost(streams, steps, chosen)
+        done = sum(
+            portion.share * streams[number].rate_hz * self._asked_s(streams, options[number], portion, driver)
+            for number, driver in enumerate(self.by_driver)
+            for portion in self.shedding.of(driver)
+        )
         return min(1.0, done / everything) if done > 0 else self.throttle
+
+    def _asked_s(
+        self, streams: Sequence[StreamStatistics], options: Sequence[Steps], part: Portion, driver: str
+    ) -> float:
+        bins = self.bins[path_name(driver, part.alternative)]
+        return asked_s(streams, options, part, bins, self.shedding.throttle)
+
+    def _growth(self, known: Known | None, now_s: float) -> float:
+        """How many times as much work the next interval is as the last one, because windows fill for the first time."""
+        if known is None or self._began_s is None:
+            return 1.0
+        streams = known[0]
+        for_s, spent_s = now_s - self._began_s, sum(batch.span_s for batch in self._batches)
+        if for_s <= spent_s / 2 or all(stream.window_s <= for_s for stream in streams):
+            return 1.0
+        olds = [[self._olds(driver, path, for_s) for path in paths] for driver, paths in self.by_driver.items()]
+        return growth(known, olds, for_s, spent_s, self.settings.interval_s)
+
+    def _olds(self, driver: str, path: str, for_s: float) -> list[float]:
+        """For each step of a path, how much was found in the older half of what the store holds after such a time."""
+        counted = self.learned[driver].counted()
+        windows_s = [self.rates.stream(self.spec.stream(target)).window_s for target in self.paths[path]]
+        return [
+            older_half(counted[target], bins, bins.window * min(1.0, for_s / window_s))
+            for target, bins, window_s in zip(self.paths[path], self.bins[path], windows_s, strict=True)
+        ]
 
     def _learn(self, joined: Joined, now_s: float) -> None:
         decided_s = self._decided_s if self._decided_s is not None else now_s
@@ -311,8 +344,7 @@ class Controller:
             kept[driver] = keep
         self.exposure = self.exposure.after(joined, self.paths, self.by_driver, kept)
 
-    def _optimised(self, aim: float, load: Load | None) -> Shedding:
-        known = self.to_be_chosen()
+    def _optimised(self, aim: float, load: Load | None, known: Known | None) -> Shedding:
         if known is None:
             limited = self.settings.memory_bytes is not None
             self.expected = {name: held.results_a_row for name, held in self.learned.items()} if limited else {}

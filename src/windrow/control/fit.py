@@ -4,7 +4,8 @@
 
     prior       the calibrated table says a first guess. All is counted in units of it: coefficients q = cost / guess
     far off     times that are far too long, one after the other, multiply the guess as a whole, and learning begins
-                again from there
+                again from there; so do times that are far too short, of rows that are more than probes: of a machine
+                that decides slowly, probes that met nothing say nothing
     new         a step that was not seen yet is taken to cost what all steps by its method cost
     few data    q is drawn towards one factor for all three, because another machine is slower in everything, and that
                 factor towards 1, less so with each row. Where rows are alike (collinear), the proportions of the guess
@@ -116,7 +117,9 @@ class StepFit:
         surprises = self._surprises_after(error, limit)
         changed = abs(surprises) >= CHANGE_AFTER
         ratio = tally.seconds / max(expected * scale_s, LEAST_UNIT_S)
-        if changed and not 1 / FAR_OFF < ratio < FAR_OFF:
+        is_slower = ratio >= FAR_OFF
+        is_faster = ratio <= 1 / FAR_OFF and predicted[0] <= predicted[1:].sum()
+        if changed and (is_slower or is_faster):
             factor = tally.seconds / float(predicted.sum())
             return StepFit(anchor=tuple(factor * part for part in _parts(guess)))
         heard = error if changed else min(limit, max(-limit, error))

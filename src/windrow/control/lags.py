@@ -6,8 +6,8 @@
                                                                          expected results a row, by lag bin
 
 The two add up to what a row would find without any restriction: what the plan lets rows find is counted on nearly all
-rows, so it is known well, and only the rest is estimated from the sampled ones (window shredding, section V-B). Few
-sampled results are spread over neighbouring bins, the fewer the wider, because a single one says little about its bin.
+rows, so it is known well, and only the rest is estimated from the sampled ones (window shredding, section V-B). What is
+believed of bins that little is known of is said in `windrow.control.belief`.
 
 Histograms are kept for each direction and store, not for each stream: a result belongs to one direction and is counted
 once a step, which is no more work than the paper's m histograms, and it needs no assumption that lags are independent
@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.control.belief import believed, clustered
 from windrow.control.observation import PathTally, StepTally
 
 Floats = NDArray[np.float64]
@@ -39,9 +40,9 @@ Floats = NDArray[np.float64]
 PRIOR_RESULTS = 0.25
 """Sampled results that every direction is taken to have missed before any were seen, spread over all bins: so that one
 that was never seen to give results is not given up for good."""
-SPREAD = 1.0
-"""Deviation, in shares of the window, over which a single sampled result is spread; n of them over 1 / n of it."""
-LEAST_SPREAD = 0.35
+FAR = 2.0
+AVERAGED = 0.25
+"""Of an average bin's results, how many every bin is taken to have besides, where it is asked how they were found."""
 LEAST = 1e-300
 _NUMBERS = ("probes", "searched", "candidates", "matches")
 
@@ -51,16 +52,13 @@ class Learned:
     """What is known of one direction. All numbers are sums over driver rows, faded.
 
     `found` and `missed` hold results by store and lag bin; `drivers` is the rows they stand for, `sampled` how much of
-    them was sampled (rows times throttle), `sampled_results` how many members of results that gave
-    which others missed, as far as they lie for themselves. `steps`
-    are the tallies of sampled rows, for each of the `paths`; `newer` counts rows of each store that were newer than the
-    driver's.
+    them was sampled (rows times throttle). `steps` are the tallies of sampled rows, for each of the `paths`; `newer`
+    counts rows of each store that were newer than the driver's.
     """
 
     paths: Mapping[str, tuple[str, ...]]
     drivers: float
     sampled: float
-    sampled_results: float
     found: Mapping[str, tuple[float, ...]]
     missed: Mapping[str, tuple[float, ...]]
     steps: Mapping[str, tuple[tuple[float, ...], ...]]
@@ -71,7 +69,7 @@ class Learned:
         """Nothing known of a direction with these paths, to stores with so many bins."""
         nothing = {target: (0.0,) * count for target, count in bins.items()}
         steps = {path: ((0.0,) * len(_NUMBERS),) * len(targets) for path, targets in paths.items()}
-        return Learned(dict(paths), 0.0, 0.0, 0.0, nothing, nothing, steps, dict.fromkeys(bins, 0.0))
+        return Learned(dict(paths), 0.0, 0.0, nothing, nothing, steps, dict.fromkeys(bins, 0.0))
 
     def after(
         self,
@@ -89,8 +87,6 @@ class Learned:
         if not rows:
             return self
         alone = not drove
-        missed_results = sum(tally.results if alone else tally.missed for tally in sampled.values())
-        told = _independent(missed_results, thin, max(map(len, self.paths.values())))
         found, missed = _faded(self.found, keep), _faded(self.missed, keep)
         for name, tally in others.items():
             _add(found, self.paths[name], tally.lags, rows / drove / held)
@@ -111,7 +107,6 @@ class Learned:
             self.paths,
             keep * self.drivers + rows,
             keep * self.sampled + share,
-            keep * self.sampled_results + told,
             {target: tuple(line.tolist()) for target, line in found.items()},
             {target: tuple(line.tolist()) for target, line in missed.items()},
             steps,
@@ -124,15 +119,37 @@ class Learned:
         target = next(iter(self.found))
         return (sum(self.found[target]) + sum(self.missed[target])) / self.drivers if self.drivers else 0.0
 
-    def scores(self) -> dict[str, Floats]:
-        """For each store, the results a driver row gives by lag bin."""
-        prior = PRIOR_RESULTS / self.sampled if self.sampled else 0.0
+    def counted(self) -> dict[str, Floats]:
+        """For each store, the results a driver row gives by lag bin, as far as they were counted."""
         return {
-            target: (np.array(found) + _spread(np.array(self.missed[target]), self.sampled_results))
-            / max(self.drivers, LEAST)
-            + prior / len(found)
+            target: (np.array(found) + self.missed[target]) / max(self.drivers, LEAST)
             for target, found in self.found.items()
         }
+
+    def scores(self, widths: Mapping[str, Sequence[float]] | None = None) -> dict[str, Floats]:
+        """For each store, the results a driver row is believed to give by lag bin; `widths` are the shares of the
+        store's rows in each bin (None: all alike).
+        """
+        prior = PRIOR_RESULTS / self.sampled if self.sampled else 0.0
+        clusters = clustered(self.results_a_row, len(self.found))
+        scores = {}
+        for target, counted in self.counted().items():
+            width = np.ones(len(counted)) if widths is None else np.asarray(widths[target], np.float64)
+            scores[target] = believed(counted, self._information(target), width, clusters) + prior * width / width.sum()
+        return scores
+
+    def _information(self, target: str) -> Floats:
+        """How many rows' worth of looking went into each bin of a store: all rows where results were found by any row,
+        only the sampled ones where they alone found them, and an average where nothing was found.
+        """
+        found, missed = np.array(self.found[target]), np.array(self.missed[target])
+        heavy = missed * (self.drivers / max(self.sampled, LEAST))
+        total = float((found + missed).sum())
+        if total <= 0:
+            return np.full(len(found), self.sampled)
+        usual = AVERAGED * total / len(found)
+        weights = (found + heavy + usual * float((found + heavy).sum()) / total) / (found + missed + usual)
+        return np.asarray(self.drivers / weights)
 
     def passing(self, path: str, step: int = 0) -> float | None:
         """The share of stored rows in reach that match at a step of a path; None where nothing was looked at."""
@@ -155,13 +172,11 @@ class Learned:
     @staticmethod
     def from_values(values: Mapping[str, Any]) -> Learned:
         """What `to_values` gave, after a way through JSON or not."""
-        drivers, sampled, results = (float(values[name]) for name in ("drivers", "sampled", "sampled_results"))
         found, missed = ({t: tuple(line) for t, line in values[name].items()} for name in ("found", "missed"))
         return Learned(
             {path: tuple(targets) for path, targets in values["paths"].items()},
-            drivers,
-            sampled,
-            results,
+            float(values["drivers"]),
+            float(values["sampled"]),
             found,
             missed,
             {path: tuple(map(tuple, held)) for path, held in values["steps"].items()},
@@ -171,7 +186,8 @@ class Learned:
 
 def surprise(others: Mapping[str, PathTally], expected_a_row: float) -> float:
     """How unlikely what an interval's unsampled rows found is, if they had to find `expected_a_row` each: in
-    deviations of a sum over rows that find very different numbers, as in a geometric distribution.
+    deviations of a sum over rows that find very different numbers, as in a geometric distribution. What is neither
+    twice nor half of the expected is no surprise: so far off is the model where lags depend on each other.
 
     >>> round(surprise({"a": PathTally(drivers=100, results=10)}, 0.4), 2)
     -4.01
@@ -180,15 +196,10 @@ def surprise(others: Mapping[str, PathTally], expected_a_row: float) -> float:
     if expected_a_row <= 0 or not drivers:
         return 0.0
     results = sum(tally.results for tally in others.values())
+    if expected_a_row * drivers / FAR < results < FAR * expected_a_row * drivers:
+        return 0.0
     deviation = np.sqrt(drivers * (expected_a_row + expected_a_row**2))
     return float((results - expected_a_row * drivers) / deviation)
-
-
-def _independent(results: float, rows: int, steps: int) -> float:
-    """How many members lie where they do for themselves: a row that finds x in each of two stores gives x² results,
-    which say no more about either store than x do.
-    """
-    return results if results <= rows else rows * (results / rows) ** (1 / steps)
 
 
 def _drivers(tallies: Mapping[str, PathTally]) -> int:
@@ -206,15 +217,3 @@ def _faded(held: Mapping[str, Sequence[float]], keep: float) -> dict[str, Floats
 def _add(into: dict[str, Floats], targets: Sequence[str], lags: Sequence[Sequence[float]], weight: float) -> None:
     for target, line in zip(targets, lags, strict=True):
         into[target] += weight * np.array(line)
-
-
-def _spread(counts: Floats, results: float) -> Floats:
-    """Counts, spread over neighbouring bins: as wide as the window for one result, less for many."""
-    bins = len(counts)
-    total = counts.sum()
-    if bins == 1 or total <= 0:
-        return counts
-    deviation = max(LEAST_SPREAD, SPREAD * bins / max(1.0, results))
-    distance = np.arange(bins)[:, None] - np.arange(bins)[None, :]
-    kernel = np.exp(-0.5 * (distance / deviation) ** 2)
-    return np.asarray((kernel / kernel.sum(axis=0)) @ counts)

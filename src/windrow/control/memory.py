@@ -145,7 +145,7 @@ def directions_of(
     """
     directions = []
     for driver, held in learned.items():
-        drivers, scores, lags = max(held.drivers, 1.0), held.scores(), {}
+        drivers, scores, lags = max(held.drivers, 1.0), held.counted(), {}
         results = rates_hz[driver] * max(held.results_a_row, PRIOR_RESULTS / drivers)
         for target, cut in zip(paths[driver], bins[driver], strict=True):
             looks = [

@@ -11,9 +11,10 @@ Where the busy share is known, z goes straight to what fits. Rows of one second 
 seconds, of which a part does not depend on z. After the interval, `excess` seconds' worth of rows wait beyond those
 that always wait for the next batch. In the next interval all this has to fit into the share `target` of the time:
 
-    (fixed + variable * z'/z) * (interval + excess) = target * interval,        and z' <= boost * z
+    (fixed + growth * variable * z'/z) * (interval + excess) = target * interval,        and z' <= boost * z
 
 So z falls at once, as far as it has to, and rises in steps that are known to fit: it does not hunt around its goal.
+While windows fill, the same rows take more work from interval to interval, which is foreseen: `growth`.
 Batches that take all that waits are judged by seconds of work for each second of arrivals, which says the same however
 long a batch lasts. (Rows popped and pushed do not: the rows popped are those pushed one batch earlier, so that beta
 sees an overload only while it grows.) What waits for the next batch is no backlog as long as there is idle time between
@@ -67,6 +68,7 @@ class Load:
     has to include whatever a runtime needs for a batch, or batches that are said to fit do not.
 
     `inflow` is rows pushed a second for each row popped a second; where it is not said, both are rows of the same time.
+    `growth` is how many times as much work the same rows will be in the next interval.
     """
 
     pushed: Mapping[str, float] = field(default_factory=dict)
@@ -79,6 +81,7 @@ class Load:
     inflow: float | None = None
     last_s: float | None = None
     idle_share: float | None = None
+    growth: float = 1.0
 
     @property
     def beta(self) -> float:
@@ -98,7 +101,13 @@ class Load:
         return self.busy_s / self.span_s * inflow
 
 
-def load_of(observations: Sequence[Observation], *, before: Observation | None = None, fixed_s: float = 0.0) -> Load:
+def load_of(
+    observations: Sequence[Observation],
+    *,
+    before: Observation | None = None,
+    fixed_s: float = 0.0,
+    growth: float = 1.0,
+) -> Load:
     """The load of the batches of an interval, all run at one throttle.
 
     `before` is the batch that came before: what waited then is not pushed in this interval. Without it the first batch
@@ -124,6 +133,7 @@ def load_of(observations: Sequence[Observation], *, before: Observation | None =
         inflow,
         observations[-1].busy_s,
         _idle_share(observations if before is None else (before, *observations)),
+        growth,
     )
 
 
@@ -185,18 +195,21 @@ class ThrottleRule:
                 hint="give an interval above 0, a boost above 1, a floor and a target above 0 up to 1",
             )
 
-    def next(self, throttle: float, load: Load) -> float:
-        """The throttle of the next interval; `throttle` is the one that the load was measured at."""
-        return self.bounded(self.aim(throttle, load))
+    def next(self, throttle: float, load: Load, asked: float | None = None) -> float:
+        """The throttle of the next interval; `throttle` is the one that the load was measured at, `asked` the one that
+        was asked for, if that is another: the boost is counted from there.
+        """
+        return self.bounded(self.aim(throttle, load, asked))
 
-    def aim(self, throttle: float, load: Load) -> float:
+    def aim(self, throttle: float, load: Load, asked: float | None = None) -> float:
         """The same before it is made to be a throttle: 0 or less where there is not even time for what is not shed."""
+        most = self.boost * (throttle if asked is None else asked)
         demand = load.demand
         if demand is None:
-            return adjusted(throttle, load.beta, self.boost)
+            return min(most, adjusted(throttle, load.beta, self.boost))
         if demand <= 0:
-            return self.boost * throttle
-        return throttle * min(self.boost, self._fitting(demand, load))
+            return most
+        return min(most, throttle * self._fitting(demand, load))
 
     def bounded(self, throttle: float) -> float:
         """What comes of it: a share of the full work, never next to nothing."""
@@ -206,7 +219,7 @@ class ThrottleRule:
         """How many times the present throttle fits into the next interval; 0 or less when even none of it does."""
         busy_s = load.busy_s or 0.0
         fixed = demand * min(1.0, load.fixed_s / busy_s) if busy_s > 0 else 0.0
-        variable = demand - fixed
+        variable = load.growth * (demand - fixed)
         if variable <= 0:
             return self.boost
         return (self.target * self.interval_s / (self.interval_s + self._excess_s(demand, load)) - fixed) / variable

@@ -230,11 +230,14 @@ class Backlog:
         self.ledger = self.ledger.priced(self._costs_now())
 
     def learn(self, joined: Joined) -> None:
-        """Learn from a batch's own work how far off prices are, until there are repairs to learn from."""
+        """Learn from a batch's own work how far off prices are, until there are repairs to learn from: what it left out
+        is less well known, so how sure that makes one is not learned from it.
+        """
         predicted_s, self._prompt_s = self._prompt_s, 0.0
         if not self.ledger.repaired.pieces:
             tallies = (*joined.sampled.values(), *joined.others.values())
-            self.ledger = self.ledger.took(predicted_s, sum(step.seconds for tally in tallies for step in tally.steps))
+            took_s = sum(step.seconds for tally in tallies for step in tally.steps)
+            self.ledger = replace(self.ledger.took(predicted_s, took_s), off=self.ledger.off)
 
     def _costs_now(self) -> dict[str, list[StepCost]]:
         if self._controller is not None:

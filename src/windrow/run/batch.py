@@ -247,7 +247,7 @@ def take_leg(leg: Leg, partial: Partial, position: Position) -> Iterator[Partial
         yield block
         started = time.perf_counter()
     if leg.count is not None:
-        leg.count.probes += len(partial)
+        leg.count.probes += 0 if leg.lags == NOTHING else len(partial)
         leg.count.seconds += time.perf_counter() - started - (_aside_s(leg) - aside_s)
         leg.count.index_s += leg.probe.work.index_s - index_s
         leg.count.candidates += _candidates(leg) - before

@@ -262,6 +262,6 @@ def _learned(controller: Controller) -> dict[str, dict[str, Any]]:
                 "results_a_row": scores.tolist(),
                 "rows": held.drivers,
             }
-            for target, scores in held.scores().items()
+            for target, scores in held.scores({name: cut.widths.tolist() for name, cut in edges.items()}).items()
         }
     return found
