@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +15,8 @@ import pytest
 
 import windrow
 from tests.faults.batches import DECLARED, table_of
+from tests.faults.one_line import one_line
 from windrow.control.controller import ControlSettings
-from windrow.errors import WindrowError
 from windrow.run.backlog import RepairSettings
 from windrow.streams.files import FileSource
 from windrow.streams.recorded import recorded as recorded_stream
@@ -31,23 +30,6 @@ TEXTS = (
     AND a.day = b.day WINDOW a ROWS 3, b 20 SECONDS LATENESS 5 SECONDS""",
     "SELECT * FROM one AS a, two AS b WHERE a.flag = b.flag WINDOW 99999 DAYS",
 )
-
-
-def one_line(seed: int, work: Callable[[], object]) -> str:
-    """What became of some work: done, or which error of ours."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            work()
-    except WindrowError as error:
-        told = error
-    except BaseException as error:
-        raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
-    else:
-        return "done"
-    assert "\n" not in str(told), f"seed {seed}: {told!r}"
-    assert len(str(told)) < 1_500, f"seed {seed}: a message of {len(str(told))} characters"
-    return type(told).__name__
 
 
 def pushed(seed: int) -> None:
