@@ -43,4 +43,5 @@ def commit_of(batch: int, run: str = "r1") -> Commit:
         memory={"crowded": 2},
         ledger=[1, "two"],
         outputs=({"name": "part-1", "rows": 3},),
+        freshness={"suppressed": 4},
     )

@@ -176,7 +176,7 @@ def test_status_tells_where_the_join_stands(spark: SparkSession, tmp_path: Path)
         memory: dict[str, Any] = {"limit_bytes": 500, "largest_bytes": 200, "crowded": 1, "lost_results": 2.25}
         memory["streams"] = {"a": {"let_go": 6}, "b": {"let_go": 0}}
         batches.last = SimpleNamespace(
-            batch=4, now_us=10 * SECOND_US, results=25, gates=gates, live=live, memory=memory
+            batch=4, now_us=10 * SECOND_US, results=25, gates=gates, live=live, memory=memory, freshness=None
         )
         for batch in range(5):
             now_us = batch * SECOND_US // 2

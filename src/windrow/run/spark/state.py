@@ -186,5 +186,5 @@ def _commit(fields: dict[str, Any], base: Commit | None) -> Commit:
         memory=fields["memory"],
         ledger=fields["ledger"],
         outputs=tuple(dict(each) for each in fields["outputs"]),
-        freshness=fields.get("freshness"),
+        freshness=fields["freshness"],
     )
