@@ -191,8 +191,7 @@ def _steps(streams: Sequence[StreamStatistics], steps: Steps, names: Sequence[st
     for step in steps:
         rows = streams[step.stream].rows
         matches = rows * step.selectivity
-        # Matches are candidates too: the share counts the others.
-        candidates = min(rows, rows * step.candidate_share + matches)
+        candidates = step.candidates(rows, 1.0, matches)
         found.append(StepForecast(names[step.stream], probes, probes * rows, probes * candidates, probes * matches))
         probes *= matches
     return tuple(found)

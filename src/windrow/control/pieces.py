@@ -85,7 +85,7 @@ def forecast(portion: Portion, throttle: float, step: int, path: Sequence[Outloo
         known = outlook.statistics
         part = _part(portion, throttle, number, outlook, number - step)
         found = known.selectivity * outlook.rows * part.matches
-        candidates = min(outlook.rows, known.candidate_share * outlook.rows * part.width + found)
+        candidates = known.candidates(outlook.rows, part.width, found)
         work.append(Units(probes, probes * candidates, probes * found))
         probes *= found
     return Forecast(tuple(work), probes)

@@ -85,7 +85,8 @@ class StepStatistics:
     `stream` is the number of the probed stream. A probe of all bins finds `selectivity` times the window's rows, spread
     over the bins in proportion to `scores`; scores that are all zero say nothing is known, and are taken as flat. Bin k
     holds the share `widths[k]` of the window's rows (equal shares where left out); bins of negative lags come on top of
-    these. `candidate_share` of the rows searched are candidates: all of them in a loop, few with an index.
+    these. `candidate_share` of the rows searched are candidates: all of them in a loop, few with an index. As
+    measured it is the share of those that match nothing; matches are candidates besides.
     """
 
     stream: int
@@ -105,6 +106,10 @@ class StepStatistics:
         rest = (self.selectivity, self.candidate_share, *_parts(self.cost))
         if min(rest) < 0 or not math.isfinite(sum(rest)):
             raise PlanError(f"selectivity, shares and costs are numbers from 0 on, not {rest}")
+
+    def candidates(self, rows: float, width: float, matches: float) -> float:
+        """How many of a window's rows a probe looks at that searches a share of it and finds so many there."""
+        return min(rows, rows * self.candidate_share * width + matches)
 
 
 @dataclass(frozen=True, slots=True)
